@@ -27,7 +27,6 @@
 #include <stdint.h>
 
 #define ARCHIVE_NAME 16    /* of a set, with ".part" and the end */
-#define ARCHIVE_LINE 1024  /* of a manifest */
 #define ARCHIVE_COLUMNS 80 /* more than any table has */
 #define ARCHIVE_SHA (2 * SHA256_SIZE + 1)
 

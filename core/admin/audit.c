@@ -418,23 +418,6 @@ static int audit_all(void *context)
     return (int)(status == TL_OK ? c->audit->closings : status);
 }
 
-tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
-                   tl_violation_fn each, void *context, tl_audit_counts *counts)
-{
-    return tl_audit_with(client, payments, payment_count, each, NULL, context, counts);
-}
-
-tl_status tl_audit_with(tl_client *client, const tl_payment *payments, size_t payment_count,
-                        tl_violation_fn each, tl_progress_fn progress, void *context,
-                        tl_audit_counts *counts)
-{
-    tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
-
-    scope.payments = payments;
-    scope.payment_count = payment_count;
-    return tl_audit_archive(client, &scope, each, progress, context, counts, NULL);
-}
-
 static tl_status check_scope(const tl_audit_scope *scope)
 {
     if (scope == NULL || scope->version != TL_AUDIT_SCOPE_VERSION)
@@ -444,9 +427,9 @@ static tl_status check_scope(const tl_audit_scope *scope)
     return scope->actor != NULL ? read_check_person(scope->actor, "none") : TL_OK;
 }
 
-tl_status tl_audit_archive(tl_client *client, const tl_audit_scope *scope, tl_violation_fn each,
-                           tl_progress_fn progress, void *context, tl_audit_counts *counts,
-                           tl_archived *archived)
+tl_status tl_audit(tl_client *client, const tl_audit_scope *scope, tl_violation_fn each,
+                   tl_progress_fn progress, void *context, tl_audit_counts *counts,
+                   tl_archived *archived)
 {
     tl_audit_counts counted = TL_AUDIT_COUNTS_INIT;
     audit self = {

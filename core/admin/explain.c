@@ -366,14 +366,3 @@ tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_eac
     memory_free(e);
     return status == TL_NOT_FOUND && each->sentence != NULL ? say_why(client, status) : status;
 }
-
-tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each, void *context)
-{
-    tl_trade_each asked = TL_TRADE_EACH_INIT;
-
-    error_clear();
-    TRY(client_check(client));
-    TRY(read_check_each(each != NULL));
-    asked.sentence = each;
-    return tl_trade_read(client, key, &asked, context, NULL);
-}

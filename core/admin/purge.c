@@ -279,15 +279,7 @@ static int purge_all(void *context)
     return (int)status;
 }
 
-tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
-{
-    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
-
-    options.older_ms = older_ms;
-    return tl_purge_with(client, &options, purged);
-}
-
-tl_status tl_purge_with(tl_client *client, const tl_purge_options *options, tl_purged *purged)
+tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged *purged)
 {
     struct purge p = {.client = client,
                       .options = options,

@@ -146,13 +146,15 @@ TEST_IN(no_lane_is_due_in_a_month, NULL, close_house)
 /* Forward 100 days: what succeeded a moment ago is not old, whoever asks for the purge. */
 TEST_IN(fresh_trades_are_not_purged, NULL, close_house)
 {
+    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
     tl_purged purged;
     char *text;
 
+    options.older_ms = 90 * DAY_MS;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\nretention_ms=1d\n");
     house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
     stepping_set(server_here, 100 * DAY_MS);
-    assert_status(tl_purge(self.client, 90 * DAY_MS, &purged), TL_SERVER_UNSAFE);
+    assert_status(tl_purge(self.client, &options, &purged), TL_SERVER_UNSAFE);
     house_row(&self, "W1", "Y 1 1 -");
     /* Once it is known, the procedure itself says so: another machine may be off, too. */
     assert_true(becomes("steps = 1 AND settled = 1 FROM tl_clock"));

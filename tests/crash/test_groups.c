@@ -441,6 +441,7 @@ static int print_violation(void *context, const tl_violation *violation)
 static void check_books(void)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    const tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     long long paid = 0, succeeded;
 
     for (int child = 0; child < scene.children; child++)
@@ -454,7 +455,8 @@ static void check_books(void)
                                            "= 'PAYOUT' AND status = 'Y'");
     assert_int_equal(paid, succeeded);
     assert_string_equal(
-        tl_status_name(tl_audit(mine.client, NULL, 0, print_violation, NULL, &counts)), "TL_OK");
+        tl_status_name(tl_audit(mine.client, &scope, print_violation, NULL, NULL, &counts, NULL)),
+        "TL_OK");
     assert_int_equal(counts.violations, 0);
     tl_client_close(mine.client);
     if (scene.booked)

@@ -485,12 +485,11 @@ static tl_status call_overview(scene *s)
     tl_overview overview = TL_OVERVIEW_INIT;
     tl_pace pace = TL_PACE_INIT;
     tl_trade_each each = TL_TRADE_EACH_INIT;
-    tl_status status = tl_explain(s->far, &key, each_sentence, NULL);
+    tl_status status;
 
     each.row = each_view;
     each.sentence = each_sentence;
-    if (status == TL_OK)
-        status = tl_trade_read(s->far, &key, &each, NULL, NULL);
+    status = tl_trade_read(s->far, &key, &each, NULL, NULL);
     if (status == TL_OK)
         status = tl_overview_read(s->far, &overview, each_waiting, NULL);
     if (status == TL_OK)
@@ -571,13 +570,16 @@ static tl_status call_audit(scene *s)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
     tl_payment paid = {.serial_no = "nobody", .cust_no = "c0", .op_code = "WITHDRAW"};
-    tl_status status = tl_audit(s->far, &paid, 1, each_violation, NULL, &counts);
+    tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
+    tl_status status;
 
+    scope.payments = &paid;
+    scope.payment_count = 1;
+    status = tl_audit(s->far, &scope, each_violation, NULL, NULL, &counts, NULL);
     /* The one payment of no row is named. */
     if (status == TL_OK)
         EXPECT(counts.violations > 0);
-    return status == TL_OK ? tl_audit_with(s->far, &paid, 1, each_violation, NULL, NULL, &counts)
-                           : status;
+    return status;
 }
 
 static int each_report_row(void *context, const tl_report_row *row)
@@ -1016,11 +1018,12 @@ static tl_status call_purge(scene *s)
 {
     tl_purge_options options = TL_PURGE_OPTIONS_INIT;
     tl_purged purged;
-    tl_status status = tl_purge(s->far, INT64_C(31536000000), &purged);
+    tl_status status;
 
     options.older_ms = INT64_C(31536000000);
+    status = tl_purge(s->far, &options, &purged);
     options.only_counts = 1;
-    return status == TL_OK ? tl_purge_with(s->far, &options, &purged) : status;
+    return status == TL_OK ? tl_purge(s->far, &options, &purged) : status;
 }
 
 /* Old trades go into an archive, and both are audited.  What an earlier try left unfinished is gone
@@ -1053,9 +1056,9 @@ static tl_status call_purge_archive(scene *s)
     scope.archive = path;
     options.archive = path;
     options.archived = &written;
-    status = tl_purge_with(s->far, &options, &purged);
+    status = tl_purge(s->far, &options, &purged);
     if (status == TL_OK)
-        status = tl_audit_archive(s->far, &scope, each_violation, NULL, NULL, &counts, &read_again);
+        status = tl_audit(s->far, &scope, each_violation, NULL, NULL, &counts, &read_again);
     if (status == TL_OK) {
         EXPECT(read_again.trades > 0);
         snprintf(command, sizeof command, "rm -rf %s/0*", path);

@@ -287,9 +287,10 @@ TEST(test_accidents)
 /* A purge that breaks off in the midst of a batch has purged nothing of it. */
 TEST(test_purge)
 {
-    const int64_t year_ms = INT64_C(31536000000);
+    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
     tl_purged purged = {0};
 
+    options.older_ms = INT64_C(31536000000);
     for (int i = 0; i < 3; i++) {
         ask_for(text_of("old-%d", i).is);
         end_paid(lock);
@@ -298,11 +299,11 @@ TEST(test_purge)
                         "next_run_at = next_run_at - INTERVAL 2 YEAR, send_until = NULL WHERE "
                         "serial_no LIKE 'old-%%'");
     plan("purge", "deep");
-    assert_status(tl_purge(client, year_ms, &purged), TL_SERVER_ERROR);
+    assert_status(tl_purge(client, &options, &purged), TL_SERVER_ERROR);
     assert_happened();
     assert_nothing_left("purge-next");
     database_expect(f.sql, 3, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'old-%%'");
-    assert_status(tl_purge(client, year_ms, &purged), TL_OK);
+    assert_status(tl_purge(client, &options, &purged), TL_OK);
     assert_int_equal(purged.trades, 3);
 }
 

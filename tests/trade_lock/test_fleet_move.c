@@ -351,9 +351,10 @@ static void assert_audit_clean(int shard)
 {
     tl_client *client = client_at(shard, TL_CLIENT_NO_SESSION);
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
+    const tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     int found = 0;
 
-    assert_status(tl_audit(client, NULL, 0, no_finding, &found, &counts), TL_OK);
+    assert_status(tl_audit(client, &scope, no_finding, NULL, &found, &counts, NULL), TL_OK);
     assert_int_equal(found, 0);
     assert_true(counts.steps > 0);
     tl_client_close(client);

@@ -909,9 +909,12 @@ static void assert_audit(const char *serial, int violations)
     const tl_payment payment = {
         .serial_no = serial, .cust_no = "gone", .op_code = "WITHDRAW", .channel_ref = "ref-1"};
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
+    tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     struct found found = {serial, 0};
 
-    assert_status(tl_audit(f.other, &payment, 1, count_violation, &found, &counts), TL_OK);
+    scope.payments = &payment;
+    scope.payment_count = 1;
+    assert_status(tl_audit(f.other, &scope, count_violation, NULL, &found, &counts, NULL), TL_OK);
     assert_int_equal(found.count, violations);
 }
 

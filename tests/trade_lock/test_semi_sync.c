@@ -276,9 +276,11 @@ static int find_wait(void *found, const tl_sentence *sentence)
 static void expect_explained(void)
 {
     const tl_key key = {"CUT", "C1", "WITHDRAW"};
+    tl_trade_each each = TL_TRADE_EACH_INIT;
     int found = 0;
 
-    assert_status(tl_explain(f.other, &key, find_wait, &found), TL_OK);
+    each.sentence = find_wait;
+    assert_status(tl_trade_read(f.other, &key, &each, &found, NULL), TL_OK);
     assert_int_equal(found, 1);
 }
 

@@ -248,16 +248,18 @@ static int doctor_says(const char *what, const char *found, const char *advice)
 TEST_IN(explain_and_doctor_say_so, open_banks, close_banks)
 {
     const tl_key key = {"W1", "C1", WITHDRAW_OP};
+    tl_trade_each each = TL_TRADE_EACH_INIT;
     int is_said = 0;
 
+    each.sentence = take_sentence;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
-    assert_status(tl_explain(now.client, &key, take_sentence, &is_said), TL_OK);
+    assert_status(tl_trade_read(now.client, &key, &each, &is_said, NULL), TL_OK);
     assert_false(is_said);
     assert_true(doctor_says("channel", "bank-a for WITHDRAW", "idempotent=0 window_ms=0"));
     assert_true(doctor_says("site", "test", "all channel keys"));
     begin(B(WITHDRAW_IDEMPOTENT), NULL);
-    assert_status(tl_explain(now.client, &key, take_sentence, &is_said), TL_OK);
+    assert_status(tl_trade_read(now.client, &key, &each, &is_said, NULL), TL_OK);
     assert_true(is_said);
     assert_true(doctor_says("channel", "bank-a for WITHDRAW", "such as W1 of C1"));
     /* A program that is older than breakers. */

@@ -156,7 +156,7 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
     }
     counts.paid = &report->statement.trades;
     if (status == TL_OK)
-        status = tl_audit_archive(client, &scope, take, is_stopped, &auditing, &counts, NULL);
+        status = tl_audit(client, &scope, take, is_stopped, &auditing, &counts, NULL);
     end_one(&report->books, shards_name(shards, shard), books, status, &counts);
     end_one(&report->statement, shards_name(shards, shard), payments, status, &counts);
 }

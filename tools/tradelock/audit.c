@@ -194,7 +194,7 @@ static int audit_one(tl_client *client, void *context)
     scope.actor = person();
     scope.statement = request.path;
     counts.paid = &paid;
-    status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
+    status = tl_audit(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
     if (status == TL_OK && counts.noted != TL_OK)
         fprintf(stderr, "%sthis audit is not on record: %s\n", fleet_said_by(),
@@ -342,7 +342,7 @@ static int close_one(tl_client *client, void *context)
     struct found found = {.wanted = request.finding};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     const tl_audit_scope scope = scope_of(0, request.statement.count);
-    tl_status status = tl_audit_archive(client, &scope, take_wanted, NULL, &found, &counts, NULL);
+    tl_status status = tl_audit(client, &scope, take_wanted, NULL, &found, &counts, NULL);
     tl_closing closing = {.version = TL_CLOSING_VERSION,
                           .finding = found.finding,
                           .rule = found.rule,

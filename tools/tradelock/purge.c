@@ -74,7 +74,7 @@ static int purge(tl_client *client, void *context)
     options.archive = request.archive;
     options.archive_trades = request.archive_trades;
     options.archived = &archived;
-    status = tl_purge_with(client, &options, &purged);
+    status = tl_purge(client, &options, &purged);
     progress_end(&progress);
     if (status != TL_OK)
         return fleet_told(status);

@@ -94,34 +94,11 @@ typedef struct tl_archived {
     uint64_t elsewhere, elsewhere_trades;
 } tl_archived;
 
-/*
- * Reads rows and history, page by page, and believes nothing else.  What it proves of each trade:
- *   - its history has no gap, and nothing in it was changed by hand
- *   - fences only rise, and no two holds overlap
- *   - it succeeds once, by its newest holder, and nothing follows
- *   - every failure has its proof
- *
- * With payments, from the channel's ledger or statement, it also compares these with the rows:
- * nothing was paid twice, nothing that failed was paid, and nothing succeeded unpaid, other than a
- * row of a fleet's slot that went to another shard, or is arriving.  payments may be NULL.  each()
- * is called for every violation, the closed ones too.  Needs an operator's or a reader's account; it
- * writes nothing but the record that the scope asks for.
- *
- *     TL_OK   The audit is complete.  counts->violations says how many are open: 0 is "in order".
- *     else    It is not complete, and proves nothing; the message says why.
- */
-TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments, size_t payment_count,
-                             tl_violation_fn each, void *context, tl_audit_counts *counts);
-/* The same, and told page by page; context is also that of progress(). */
-TL_EXPORT tl_status tl_audit_with(tl_client *client, const tl_payment *payments,
-                                  size_t payment_count, tl_violation_fn each,
-                                  tl_progress_fn progress, void *context, tl_audit_counts *counts);
-
 /* What an audit compares with the rows. */
 typedef struct tl_audit_scope {
     unsigned version;    /* TL_AUDIT_SCOPE_VERSION */
     const char *archive; /* a directory that purges have written (admin/server.h); NULL: none */
-    const tl_payment *payments;
+    const tl_payment *payments; /* NULL: nothing is compared */
     size_t payment_count;
     /* A bank's statement is of one bank and some days.  Only trades of these that succeeded from
      * since_us on and before until_us, by the server's clock, have to be among the payments.  NULL
@@ -138,18 +115,34 @@ typedef struct tl_audit_scope {
 #define TL_AUDIT_SCOPE_INIT TL_INITIAL(tl_audit_scope, TL_AUDIT_SCOPE_VERSION)
 
 /*
- * The same, of a scope: amounts too, and over an archive together with the database: that no set is
- * missing or changed, the history of each row in it, a statement's payments whether the trade is
- * still in the database or not, and keys that were purged, asked for anew and succeeded again.
- * *archived says what was read there; it may be NULL.
+ * Reads rows and history, page by page, and believes nothing else.  What it proves of each trade:
+ *   - its history has no gap, and nothing in it was changed by hand
+ *   - fences only rise, and no two holds overlap
+ *   - it succeeds once, by its newest holder, and nothing follows
+ *   - every failure has its proof
  *
- *     TL_INVALID        No such directory; it is another database's, or broken.  The message says
+ * With payments, from the channel's ledger or statement, it also compares these with the rows:
+ * nothing was paid twice or with another amount, nothing that failed was paid, and nothing succeeded
+ * unpaid, other than a row of a fleet's slot that went to another shard, or is arriving.  With an
+ * archive it reads that together with the database: that no set is missing or changed, the history
+ * of each row in it, a statement's payments whether the trade is still in the database or not, and
+ * keys that were purged, asked for anew and succeeded again; *archived, which may be NULL, says what
+ * was read there.
+ *
+ * each() is called for every violation, the closed ones too; progress(), which may be NULL, page by
+ * page; context is that of both.  Needs an operator's or a reader's account; it writes nothing but
+ * the record that the scope asks for.
+ *
+ *     TL_OK             The audit is complete.  counts->violations says how many are open: 0 is "in
+ *                       order".
+ *     TL_INVALID        No such archive; it is another database's, or broken.  The message says
  *                       which file.
- *     TL_WRONG_SCHEMA   A newer version wrote it.
+ *     TL_WRONG_SCHEMA   A newer version wrote the archive.
+ *     else              It is not complete, and proves nothing; the message says why.
  */
-TL_EXPORT tl_status tl_audit_archive(tl_client *client, const tl_audit_scope *scope,
-                                     tl_violation_fn each, tl_progress_fn progress, void *context,
-                                     tl_audit_counts *counts, tl_archived *archived);
+TL_EXPORT tl_status tl_audit(tl_client *client, const tl_audit_scope *scope, tl_violation_fn each,
+                             tl_progress_fn progress, void *context, tl_audit_counts *counts,
+                             tl_archived *archived);
 
 /* One half of closing what an audit found: rule, key, rev and finding as it said them. */
 typedef struct tl_closing {

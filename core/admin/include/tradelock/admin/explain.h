@@ -60,16 +60,6 @@ typedef struct tl_sentence {
 /* Returns 0 to go on. */
 typedef int (*tl_sentence_fn)(void *context, const tl_sentence *sentence);
 
-/*
- * Explains a trade, or a retry row that stands alone.  An account that may not read history is told
- * what the rows say.  The highest number of attempts is that of the client's settings.
- *
- *     TL_OK          Every sentence was told, or each() stopped it.
- *     TL_NOT_FOUND   There is no such trade.
- */
-TL_EXPORT tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each,
-                               void *context);
-
 /* Who is told what of a trade, in this order.  NULL: nobody asks.  A function that returns other
  * than 0 is not called again; the others are all the same. */
 typedef struct tl_trade_each {
@@ -78,6 +68,7 @@ typedef struct tl_trade_each {
     tl_step_fn step;  /* as tl_timeline(), and so on */
     tl_evidence_fn evidence;
     tl_resolution_fn resolution;
+    /* Explains the trade.  The highest number of attempts is that of the client's settings. */
     tl_sentence_fn sentence;
     /* As it was at this moment, as tl_show_as_of() has it: what came later is left out, and there
      * are no sentences, which are about now.  0: as it is. */
@@ -88,7 +79,7 @@ typedef struct tl_trade_each {
 #define TL_TRADE_EACH_INIT TL_INITIAL(tl_trade_each, TL_TRADE_EACH_VERSION)
 
 /*
- * Reads all that is known of a trade once, and tells it.  *has_history, unless NULL, is 0 for an
+ * Reads all that is known of a trade, or of a retry row that stands alone, once, and tells it.  *has_history, unless NULL, is 0 for an
  * account that may not read history; it is told the rest.
  *
  *     TL_OK          It was told.

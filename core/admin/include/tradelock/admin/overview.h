@@ -36,7 +36,7 @@ typedef struct tl_waiting {
 
 typedef int (*tl_waiting_fn)(void *context, const tl_waiting *waiting);
 
-/* A complete audit that is on record (tl_audit_archive(), with an actor).  It may have been run
+/* A complete audit that is on record (tl_audit(), with an actor).  It may have been run
  * anywhere: by the command, by a desk, by a program; a reader's audits are not on record. */
 typedef struct tl_audited {
     int64_t at_us; /* when it ended; 0: none is on record */

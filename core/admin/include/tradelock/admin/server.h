@@ -87,34 +87,28 @@ typedef struct tl_purge_options {
 /*
  * Removes finished trades that have not changed for older_ms: both rows, their history and
  * evidence, in the order of the key, a small batch in each transaction.  It never removes one in
- * process or in conflict.  Then it removes lease mutexes and read-write locks that nobody held or
- * asked for since, with their history, and the sessions that were over by then.
+ * process or in conflict, nor what is locked just now.  Then it removes lease mutexes and read-write
+ * locks that nobody held or asked for since, with their history, and the sessions that were over by
+ * then.
  *
  * A purged key can be paid again.  So older_ms must not be shorter than the setting retention_ms.
  * It may be stopped and started again at any time.  Needs an operator's account.
- *
- *     TL_OK        All of that age is gone; *purged says how much.
- *     TL_INVALID   older_ms is shorter than retention_ms.  Nothing was removed.
- *     else         A part of it may be gone.  Run it again.
- */
-TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
-
-/* The same, and told page by page; or only counted, which goes by the same rule and removes
- * nothing. What is locked just now is in neither.
  *
  * With an archive every row of a trade is first written there: a set of packed CSV files with their
  * SHA-256, complete and on the disk.  What changed since stays.  A purge that was cut off is run
  * again: it removes what its last set names, then goes on.  Acts stay; mutexes, read-write locks
  * and sessions go as without an archive, and are not in it.
  *
- *     TL_INVALID        No such directory, or one that is not safe, broken, or another database's.
- *                       Nothing was removed.
- *     TL_WRONG_SCHEMA   A newer version wrote it.  Nothing was removed.
+ *     TL_OK             All of that age is gone; *purged, unless NULL, says how much.
+ *     TL_INVALID        older_ms is shorter than retention_ms; or the directory is not there, not
+ *                       safe, broken, or another database's.  Nothing was removed.
+ *     TL_WRONG_SCHEMA   A newer version wrote the archive.  Nothing was removed.
  *     TL_BUSY           Another purge writes there.  Nothing was removed.
  *     TL_INTERNAL       The archive could not be written, as on a full disk.  What was removed is in
- *                       it. */
-TL_EXPORT tl_status tl_purge_with(tl_client *client, const tl_purge_options *options,
-                                  tl_purged *purged);
+ *                       it.
+ *     else              A part of it may be gone.  Run it again.
+ */
+TL_EXPORT tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged *purged);
 
 #ifdef __cplusplus
 }
