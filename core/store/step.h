@@ -13,7 +13,6 @@ struct db_result;
 
 #define STEP_TOKEN 16
 #define STEP_NEVER_MS INT64_MIN
-#define STEP_OP_SPACE (TL_OP_MAX + 1)
 
 typedef enum step_kind {
     STEP_ASK,            /* sync row absent -> P */
