@@ -74,7 +74,8 @@ void trade_from_view(tl_trade *trade, const tl_view *view)
         trade->next_look_ms = (view->next_run_us - view->now_us) / 1000;
     trade->created_us = view->created_us;
     trade->updated_us = view->updated_us;
-    trade->now_us = view->now_us;
+    /* A statement's moment is that of its beginning, and it may read what was committed since. */
+    trade->now_us = view->now_us > view->updated_us ? view->now_us : view->updated_us;
     trade_take_said(trade, view);
     COPY(channel);
     COPY(channel_ref);
