@@ -266,6 +266,10 @@ static void judge_replica(const struct mode *m)
                     "set read_only until it is promoted");
 }
 
+#define LEAVES_OUT                                                                                 \
+    "a replica with this leaves out some of what its primary commits, and cannot be promoted: "    \
+    "take it back, and make the replica anew"
+
 static tl_finding_level passing_over(const struct mode *m)
 {
     return count_of(m, "slaves_running") > 0 || is_on(variable(m, "read_only"))
@@ -275,17 +279,19 @@ static tl_finding_level passing_over(const struct mode *m)
 
 static tl_status judge_connections(const struct mode *m)
 {
-    char named[STORE_CONNECTION_SPACE], found[sizeof named + 16];
+    char filter[STORE_FILTER_SPACE];
     db_answer answer;
+    int has_name;
 
     if (m->d->schema != TL_OK || !m->d->is_newest)
         return TL_OK;
-    answer = store_named_connection(m->d->connection, named, sizeof named);
-    snprintf(found, sizeof found, "connection '%s'", named);
-    if (answer == DB_DONE && named[0] != '\0')
-        doctor_tell(m->d, passing_over(m), "replication", found,
-                    "a connection with a name may have filters that are not seen, so this server "
-                    "cannot be promoted: use the unnamed one alone");
+    answer = store_connection_filter(m->d->connection, filter, sizeof filter, &has_name);
+    if (answer == DB_DONE && filter[0] != '\0')
+        doctor_tell(m->d, passing_over(m), "replication", filter,
+                    has_name
+                        ? "a connection with a name may have filters that are not seen, so this "
+                          "server cannot be promoted: use the unnamed one alone"
+                        : LEAVES_OUT);
     else if (answer == DB_ERROR && db_errno(m->d->connection) == MAY_NOT)
         doctor_tell(m->d, TL_FINDING_WARNING, "replication", "unknown",
                     "this server cannot be promoted before the account that ran `tradelock "
@@ -305,9 +311,7 @@ static tl_status judge_passes_over(const struct mode *m)
         return TL_OK;
     answer = db_run(m->d->connection, &sql_doctor_passes_over, NULL, 0, &row);
     if (answer == DB_DONE && !db_is_null(&row, 0, 0))
-        doctor_tell(m->d, passing_over(m), "replication", db_get_text(&row, 0, 0),
-                    "a replica with this leaves out some of what its primary commits, and cannot "
-                    "be promoted: take it back, and make the replica anew");
+        doctor_tell(m->d, passing_over(m), "replication", db_get_text(&row, 0, 0), LEAVES_OUT);
     db_result_free(&row);
     return answer == DB_DONE || answer == DB_ERROR
                ? TL_OK

@@ -111,14 +111,15 @@ static db_answer write_promoting(const struct opening *p, db *connection)
  * that it was promoted before it is said that the server before is off. */
 static db_answer run_promoting(task *t, db *connection)
 {
-    char named[STORE_CONNECTION_SPACE];
-    db_answer answer = store_named_connection(connection, named, sizeof named);
+    char filter[STORE_FILTER_SPACE];
+    int has_name;
+    db_answer answer = store_connection_filter(connection, filter, sizeof filter, &has_name);
 
-    if (answer == DB_DONE && named[0] != '\0') {
+    if (answer == DB_DONE && filter[0] != '\0') {
         task_fail(t, error_set(TL_REFUSED,
-                               "this server may lack what was committed before, by filters of the "
-                               "replication connection '%s': declare a restore",
-                               named));
+                               "this server may lack what was committed before, since its "
+                               "replication %s%s: declare a restore",
+                               has_name ? "may have filters of " : "has ", filter));
         return DB_DONE;
     }
     if (answer == DB_DONE)

@@ -92,9 +92,10 @@ typedef struct db_result {
     struct db_cell *cells; /* rows * columns */
     char *data;            /* the cells' bytes, each followed by a NUL */
     size_t cell_space, data_space;
+    int has_heading; /* asked for by the caller: the first row has the columns' names */
 } db_result;
 
-#define DB_RESULT_INIT {0, 0, 0, 0, NULL, NULL, 0, 0}
+#define DB_RESULT_INIT {0, 0, 0, 0, NULL, NULL, 0, 0, 0}
 
 void db_result_free(db_result *result);
 /* A result that is freed with the block that has it: RESULT rows = DB_RESULT_INIT; */

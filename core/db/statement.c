@@ -203,14 +203,18 @@ static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
 {
     unsigned columns = mysql_stmt_field_count(stmt);
     const MYSQL_FIELD *fields = mariadb_stmt_fetch_fields(stmt);
+    const size_t heading = result->has_heading != 0;
     size_t rows = (size_t)mysql_stmt_num_rows(stmt);
     size_t row;
     unsigned column;
     int fetched;
 
-    if (db_result_shape(result, rows, columns))
+    if (db_result_shape(result, heading + rows, columns))
         return 1;
-    for (row = 0; row < rows; row++) {
+    for (column = 0; heading && column < columns; column++)
+        if (db_result_put(result, 0, column, fields[column].name, fields[column].name_length, 0))
+            return 1;
+    for (row = heading; row < heading + rows; row++) {
         fetched = mysql_stmt_fetch(stmt);
         if (fetched && fetched != MYSQL_DATA_TRUNCATED)
             return 1;

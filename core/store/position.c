@@ -75,14 +75,31 @@ db_answer store_attest_record(db *connection, store_kept *kept)
     return answer;
 }
 
-db_answer store_named_connection(db *connection, char *name, size_t space)
+static int is_filter(const char *column)
 {
-    db_result result = DB_RESULT_INIT;
+    return strcmp(column, "Replicate_Ignore_Server_Ids") == 0 ||
+           strcmp(column, "Replicate_Do_Domain_Ids") == 0 ||
+           strcmp(column, "Replicate_Ignore_Domain_Ids") == 0;
+}
+
+db_answer store_connection_filter(db *connection, char *filter, size_t space, int *has_name)
+{
+    db_result result = {.has_heading = 1};
     const db_answer answer = db_run(connection, &sql_replica_connections, NULL, 0, &result);
 
-    name[0] = '\0';
-    for (size_t row = 0; answer == DB_DONE && row < result.rows && name[0] == '\0'; row++)
-        text_copy(name, space, db_get_text(&result, row, 0));
+    filter[0] = '\0';
+    *has_name = 0;
+    for (size_t row = 1; answer == DB_DONE && row < result.rows && !*has_name; row++) {
+        const char *name = db_get_text(&result, row, 0);
+
+        *has_name = name[0] != '\0';
+        if (*has_name)
+            snprintf(filter, space, "connection '%s'", name);
+        for (size_t i = 1; i < result.columns && filter[0] == '\0'; i++)
+            if (is_filter(db_get_text(&result, 0, i)) && db_get_text(&result, row, i)[0] != '\0')
+                snprintf(filter, space, "%s = %.200s", db_get_text(&result, 0, i),
+                         db_get_text(&result, row, i));
+    }
     db_result_free(&result);
     return answer;
 }

@@ -26,10 +26,11 @@ db_answer store_attest_kept(db *connection, store_kept *kept); /* all but the ke
 db_answer store_attest_keeper(db *connection, store_kept *kept);
 /* Puts it on record, unless somebody is. */
 db_answer store_attest_record(db *connection, store_kept *kept);
-/* The first replication connection of this server that has a name; "": none has.  No variable shows
- * the filters of such a connection. */
-#define STORE_CONNECTION_SPACE (64 * 4 + 1)
-db_answer store_named_connection(db *connection, char *name, size_t space);
+/* By what a replication connection of this server may leave out commits, though no variable shows it:
+ * it passes over domains or servers, or has a name (*has_name), and filters that are not shown.  "": by
+ * nothing. */
+#define STORE_FILTER_SPACE (64 * 4 + 64)
+db_answer store_connection_filter(db *connection, char *filter, size_t space, int *has_name);
 /* Waits until a node of Galera has applied all that was answered before. */
 db_answer store_attest_in_step(db *connection);
 /* *fits: whether the server's clock is between these moments. */

@@ -589,6 +589,15 @@ TEST(test_a_replica_that_passes_over)
     close_pair();
 }
 
+static void expect_filter(const char *found)
+{
+    database_run(pair.sql_copy, "SET GLOBAL read_only = 1");
+    expect_told(TL_FINDING_UNSAFE, found);
+    database_run(pair.sql_copy, "SET GLOBAL read_only = 0");
+    assert_status(tl_promote(pair.ops, 1, "hook", "the primary is gone"), TL_REFUSED);
+    assert_non_null(strstr(tl_error_message(), found));
+}
+
 /* No variable shows what a connection with a name leaves out: it may be there for other data alone,
  * or stand still, as before a promotion. */
 TEST(test_a_replica_with_a_named_connection)
@@ -600,18 +609,40 @@ TEST(test_a_replica_with_a_named_connection)
                                 " master_user = 'nobody', master_port = 9;"
                                 "SET default_master_connection = 'books';"
                                 "SET GLOBAL replicate_wild_ignore_table = 'payments.%%';"
-                                "SET default_master_connection = '';"
-                                "SET GLOBAL read_only = 1");
-    expect_told(TL_FINDING_UNSAFE, "connection 'books'");
-    database_run(pair.sql_copy, "SET GLOBAL read_only = 0");
-    assert_status(tl_promote(pair.ops, 1, "hook", "the primary is gone"), TL_REFUSED);
-    assert_non_null(strstr(tl_error_message(), "connection 'books'"));
+                                "SET default_master_connection = ''");
+    expect_filter("connection 'books'");
     database_run(pair.sql_copy, "RESET SLAVE 'books' ALL;"
                                 "CREATE USER low@localhost; GRANT EXECUTE ON *.* TO low@localhost;"
                                 "CREATE OR REPLACE DEFINER = low@localhost PROCEDURE"
                                 " tl_connections() READS SQL DATA SHOW ALL SLAVES STATUS");
     expect_told(TL_FINDING_WARNING, "unknown");
     assert_status(tl_promote(pair.ops, 1, "hook", "the primary is gone"), TL_ACCESS_DENIED);
+    assert_int_equal(
+        database_number(pair.sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted'"),
+        0);
+    close_pair();
+}
+
+/* Nor what the unnamed one leaves out by domains and servers. */
+TEST(test_a_replica_that_ignores_domains)
+{
+    static const char *const filters[][2] = {
+        {"ignore_domain_ids = (7, 9)", "Replicate_Ignore_Domain_Ids = 7, 9"},
+        {"do_domain_ids = (0)", "Replicate_Do_Domain_Ids = 0"},
+        {"ignore_server_ids = (77)", "Replicate_Ignore_Server_Ids = 77"}};
+
+    open_pair(1);
+    take_writes();
+    open_ops();
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        database_run(pair.sql_copy,
+                     "RESET SLAVE ALL;"
+                     "CHANGE MASTER TO master_host = '127.0.0.1', master_user = "
+                     "'nobody', master_port = 9, %s",
+                     filters[i][0]);
+        expect_filter(filters[i][1]);
+    }
+    database_run(pair.sql_copy, "RESET SLAVE ALL");
     assert_int_equal(
         database_number(pair.sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted'"),
         0);
