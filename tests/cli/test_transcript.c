@@ -24,6 +24,7 @@ static struct play {
     size_t next;   /* the line after the step that is played */
     FILE *written; /* the file as it would be */
     unsigned steps, differ;
+    int looks_for_leaks;
 } play;
 
 static void lines_add(lines *self, const char *text, size_t size)
@@ -333,6 +334,32 @@ static void take_output(size_t first, lines *expected)
     }
 }
 
+/* In programs that this starts, and if the test asks for that. */
+static void look_for_leaks(int yes)
+{
+    if (play.looks_for_leaks)
+        setenv("ASAN_OPTIONS", yes ? "detect_leaks=1" : "detect_leaks=0:malloc_context_size=5", 1);
+}
+
+/* A program that is looked through for leaks takes ten times as long, so of each command the first
+ * run of a transcript is. */
+static void look_for_leaks_once(const char *command)
+{
+    static char seen[64][32];
+    static size_t count;
+    const char *name = strstr(command, "tradelock ");
+    size_t size, i = 0;
+
+    name = name != NULL ? name + strlen("tradelock ") : command;
+    size = strcspn(name, " ");
+    size = size < sizeof seen[0] ? size : sizeof seen[0] - 1;
+    while (i < count && (strlen(seen[i]) != size || strncmp(seen[i], name, size) != 0))
+        i++;
+    look_for_leaks(i == count);
+    if (i == count && count < sizeof seen / sizeof seen[0])
+        memcpy(seen[count++], name, size);
+}
+
 static void play_command(size_t first, const char *who, char *command)
 {
     const size_t body = play.next;
@@ -345,6 +372,7 @@ static void play_command(size_t first, const char *who, char *command)
         expect_short(&expected, result);
     else
         take_output(first, &expected);
+    look_for_leaks_once(command);
     o = stage_command(who, command);
     lines_add_text(&got, "", o->out);
     lines_add_text(&got, "! ", o->err);
@@ -388,6 +416,7 @@ static void expect_fields(const char *who, char *text)
     if (command == NULL)
         server_panic("fields> NAME: COMMAND, not %s", text);
     *command = '\0';
+    look_for_leaks_once(command + 2);
     o = stage_command(who, command + 2);
     for (from = o->out; (document = json_loads(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL;
          from += error.position) {
@@ -462,6 +491,8 @@ TEST_MAIN(transcript)
     if (argc < 2)
         server_panic("usage: cli-tests transcript NAME [--rewrite]");
     play.name = argv[1];
+    play.looks_for_leaks = getenv("TL_LEAKS") != NULL && getenv("ASAN_OPTIONS") == NULL;
+    look_for_leaks(0);
     play.written = open_memstream(&text, &size);
     read_file();
     failed = server_run_tests(tests, stage_set_up, stage_tear_down);
