@@ -32,6 +32,7 @@ SELECT CONCAT('f0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'past', 'host', s
 -- Channels: 1,000 that are open, of which ten are paused for one operation, and one as a whole.
 INSERT INTO trade_channel (channel, op_code)
 SELECT CONCAT('bank-', LPAD(seq, 4, '0')), 'WITHDRAW' FROM seq_1_to_1000;
+UPDATE trade_channel SET contract = 'idempotent=1' WHERE channel = 'bank-0001';
 UPDATE trade_channel SET paused = 1, decided_at = @now, reason = 'r', actor = 'a', account = 'a@h'
 WHERE channel <= 'bank-0010';
 INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, account)
