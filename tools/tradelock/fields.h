@@ -110,7 +110,8 @@ extern const struct field view_fields[VIEW_FIELDS];
 extern const struct record record_view, record_session, record_act, record_act_row,
     record_violation, record_finding, record_proposal, record_channel, record_channel_state,
     record_breaker, record_evidence, record_resolution, record_resource, record_holder,
-    record_batch_part, record_report, record_report_line, record_step; /* a told_step */
+    record_batch_part, record_report, record_report_line, record_step, /* a told_step */
+    record_filing;                                                     /* a filing_row */
 
 /* Those of the map stand first; some of them are no column. */
 const struct field *record_column_at(const struct record *record, size_t place);

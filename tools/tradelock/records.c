@@ -1,6 +1,7 @@
 /* The kinds of rows that people see: the fields of each by its map, and what is made of several. */
 #include "fields.h"
 
+#include "filing.h"
 #include "fleet.h"
 #include "print.h"
 #include "said.h"
@@ -46,6 +47,7 @@ _Static_assert(offsetof(tl_view, currency) == offsetof(tl_view, amount_minor) + 
 #define REPORT_FIELD(...) FIELD(tl_report_row, __VA_ARGS__)
 #define REPORT_LINE_FIELD(...) FIELD(tl_report_line, __VA_ARGS__)
 #define STEP_FIELD(...) FIELD(tl_step, __VA_ARGS__)
+#define FILING_FIELD(...) FIELD(struct filing_row, __VA_ARGS__)
 #define RECORD_OF(name, all, ...)                                                                  \
     static const struct field name##_fields[] = {all};                                             \
     const struct record name = {.fields = name##_fields,                                           \
@@ -425,6 +427,22 @@ static const struct made made_of_evidence[] = {
 
 RECORD_OF(record_evidence, TL_EVIDENCE_MAP(EVIDENCE_FIELD), MADE_BY(made_of_evidence),
           .shown = "filed,epoch,outcome,is_final,conflict,paid,ref,source,remark,account");
+
+CELL_OF(cell_of_trade, struct filing_row)
+{
+    tl_amount_text(to, row->seen.amount_minor, row->currency);
+}
+
+CELL_OF(cell_filed, struct filing_row)
+{
+    tl_amount_text(to, row->paid_minor, row->paid_currency);
+}
+
+static const struct made made_of_filing[] = {{MADE("amount", "AMOUNT"), cell_of_trade, MADE_MONEY},
+                                             {MADE("paid", "PAID"), cell_filed, MADE_MONEY}};
+
+RECORD_OF(record_filing, FILING_MAP(FILING_FIELD), MADE_BY(made_of_filing),
+          .shown = "serial,customer,operation,amount,paid,ref,effect");
 
 CELL_OF(cell_part, tl_resolution_row)
 {
