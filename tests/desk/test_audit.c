@@ -502,4 +502,108 @@ TEST(test_a_statement_as_a_bank_writes_it)
     visitor_close(&v);
 }
 
+/* ------------------------------------------------------------------- filing -- */
+
+#define PAID "serial_no,cust_no,op_code,channel_ref,amount_minor,currency\n"
+
+static void compare(struct visitor *visitor, const char *text)
+{
+    send_statement(visitor, text);
+    EXPECT_PAGE(visitor, 303, "");
+    wait_for_end(visitor);
+}
+
+static void file_it(struct visitor *visitor, const char *seen, const char *source,
+                    const char *reason)
+{
+    visitor_post(visitor, "/file", NULL, "token", token_of(visitor), "seen", seen, "count", "2",
+                 "source", source, "reason", reason);
+}
+
+/* What does nothing, and a statement that is another one by now. */
+static void refused_filings(struct visitor *ann, struct visitor *looking, const char *seen)
+{
+    visitor_get(looking, "/audit");
+    EXPECT_NONE(looking, "href=\"/file\"");
+    visitor_get(looking, "/file");
+    EXPECT_PAGE(looking, 200, "Your account may look, and not decide");
+    EXPECT_NONE(looking, "name=\"seen\"");
+    file_it(looking, seen, "bank", "daily");
+    EXPECT_PAGE(looking, 403, "Nothing was done");
+    visitor_post(ann, "/file", NULL, "token", "AAAAAAAAAAAAAAAAAAAAAA", "seen", seen, "source",
+                 "bank", "reason", "forged");
+    EXPECT_PAGE(ann, 403, "Nothing was done");
+    file_it(ann, "0", "bank", "daily");
+    EXPECT_PAGE(ann, 409, "The page showed 2 payments, and the statement or its trades are others");
+    EXPECT_PAGE(ann, 409, "value=\"daily\"");
+    file_it(ann, seen, "", "daily");
+    EXPECT_PAGE(ann, 400, "Nobody is named who says so");
+    file_it(ann, seen, "bank", "");
+    EXPECT_PAGE(ann, 400, "Nothing was done");
+    compare(looking, PAID "FILE1,C1," WITHDRAW_OP ",f1,100,EUR\n");
+    file_it(ann, seen, "bank", "daily");
+    EXPECT_PAGE(ann, 409, "the statement or its trades are others since");
+    EXPECT_PAGE(ann, 409, "File 1 payment</button>");
+}
+
+/* What is new in it becomes evidence once, and another amount a conflict. */
+TEST(test_a_statement_is_filed)
+{
+    static const char text[] = PAID "FILE1,C1," WITHDRAW_OP ",f1,100,EUR\n"
+                                    "FILE2,C1," WITHDRAW_OP ",f2,99,EUR\n"
+                                    "FILE2,C1," WITHDRAW_OP ",f2,99,EUR\n"
+                                    "FILE3,C1," WITHDRAW_OP ",f3,1,EUR\n";
+    struct visitor ann, looking;
+    char seen[32], *before;
+
+    operators_make_doubtful("FILE1");
+    operators_make_doubtful("FILE2");
+    come_in(&ann, operators.user[ANN]);
+    come_in(&looking, reader);
+    compare(&ann, "serial_no,cust_no\nFILE1,C1\n");
+    EXPECT_PAGE(&ann, 200,
+                "Its payments cannot be filed: bank.csv:1: the first line names no "
+                "columns amount_minor");
+    visitor_get(&ann, "/file");
+    EXPECT_PAGE(&ann, 409, "Its payments cannot be filed: bank.csv:1: ");
+    compare(&ann, text);
+    EXPECT_PAGE(&ann, 200, "href=\"/file\">File its payments…</a>");
+    visitor_get(&ann, "/file");
+    EXPECT_PAGE(&ann, 200, "Payments of the file: 3: <span class=\"money\">2.00\u00a0EUR");
+    EXPECT_PAGE(&ann, 200, "Trades that they are of: 2: <span class=\"money\">2.00\u00a0EUR");
+    EXPECT_PAGE(&ann, 200, "Of them 1 contradict the row");
+    EXPECT_PAGE(&ann, 200,
+                "0 known already (0 as contradicting),\n1 without a trade, 1 told twice");
+    EXPECT_PAGE(&ann, 200, ">FILE1</a>");
+    EXPECT_PAGE(&ann, 200, "contradicts the trade: a conflict");
+    EXPECT_PAGE(&ann, 200, "File 2 payments</button>");
+    snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
+    before = all_rows();
+    refused_filings(&ann, &looking, seen);
+    expect_unchanged(before);
+    compare(&looking, text);
+    file_it(&ann, seen, "bank", "daily");
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&ann, "/file");
+    EXPECT_PAGE(&ann, 200, "2 of 2 filed, on record as act ");
+    EXPECT_PAGE(&ann, 200, "1 contradicts the row: two operators have to decide.");
+    EXPECT_PAGE(&ann, 200, "2 known already (1 as contradicting)");
+    EXPECT_PAGE(&ann, 200, "Nothing of it is new.");
+    EXPECT_NONE(&ann, "name=\"seen\"");
+    before = all_rows();
+    file_it(&ann, seen, "bank", "daily");
+    EXPECT_PAGE(&ann, 409, "2 known already (1 as contradicting)");
+    expect_unchanged(before);
+    assert_int_equal(operators_conflict("FILE1"), 0);
+    assert_int_equal(operators_conflict("FILE2"), 1);
+    assert_int_equal(
+        database_number(operators.h.sql,
+                        "SELECT COUNT(*) FROM tl_act JOIN tl_act_row USING (act_no) WHERE what = "
+                        "'evidence add' AND said = 'desk: --statement bank.csv --source bank' AND "
+                        "reason = 'daily' AND planned = 2 AND ended_at IS NOT NULL"),
+        2);
+    visitor_close(&ann);
+    visitor_close(&looking);
+}
+
 TESTS_OF(audit, set_up, tear_down)

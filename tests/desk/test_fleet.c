@@ -961,4 +961,44 @@ TEST_IN(test_statement_of_one_who_moved, clear, NULL)
     visitor_leave(&v);
 }
 
+/* Who may not decide at one of the shards files nothing at the other. */
+TEST_IN(test_each_shard_files_its_own, clear, NULL)
+{
+    struct visitor eve, ann;
+    char text[512], seen[32], token[64];
+
+    make_parked(A, "A1", customers[A][0]);
+    make_parked(B, "B1", customers[B][0]);
+    visitor_come_in(&eve, &desk, "eve");
+    visitor_come_in(&ann, &desk, "ann");
+    snprintf(text, sizeof text,
+             "serial_no,cust_no,op_code,channel_ref,amount_minor,currency\nB1,%s,WITHDRAW,b1,1000,"
+             "EUR\nA1,%s,WITHDRAW,a1,1000,EUR\n",
+             customers[B][0], customers[A][0]);
+    compare(&ann, text);
+    visitor_get(&eve, "/file");
+    EXPECT_PAGE(&eve, 200, "Your account may look, and not decide");
+    visitor_get(&ann, "/file");
+    EXPECT_PAGE(&ann, 200, "<td data-l=\"Shard\">a</td><td data-l=\"Serial\">");
+    EXPECT_PAGE(&ann, 200, "<td data-l=\"Shard\">b</td><td data-l=\"Serial\">");
+    snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
+    snprintf(token, sizeof token, "%s", visitor_field(&eve, "token"));
+    visitor_post(&eve, "/file", NULL, "token", token, "seen", seen, "source", "bank", "reason",
+                 "x");
+    EXPECT_PAGE(&eve, 403, "Nothing was done");
+    expect_nothing_filed();
+    snprintf(token, sizeof token, "%s", visitor_field(&ann, "token"));
+    visitor_post(&ann, "/file", NULL, "token", token, "seen", seen, "source", "bank", "reason",
+                 "x");
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&ann, "/file");
+    EXPECT_PAGE(&ann, 200, "2 of 2 filed, on record as act ");
+    EXPECT_PAGE(&ann, 200, " at shard a, act ");
+    EXPECT_PAGE(&ann, 200, "2 known already");
+    for (int i = 0; i < SHARDS; i++)
+        assert_int_equal(count(i, "trade_evidence"), 1);
+    visitor_leave(&eve);
+    visitor_leave(&ann);
+}
+
 TESTS_OF(fleet, set_up, tear_down)

@@ -16,13 +16,14 @@ struct audit_keeper {
     pthread_t thread;
     int has_thread;
     struct audit_report report;
+    struct compared *last; /* its statement, or NULL */
     /* Of the run that is under way. */
     atomic_int is_stopped; /* by whoever asks for it, under no mutex */
     struct session *session;
     size_t shard; /* SHARD_NOBODY: all */
-    struct statement statement;
-    size_t *first; /* the first payment of each shard, then of none */
-    char name[STATEMENT_NAME];
+    struct compared *compared;
+    struct compared none; /* of a run without a statement */
+    size_t *first;        /* the first payment of each shard, then of none */
 };
 
 struct audit_keeper *audit_keeper_new(struct sessions *sessions)
@@ -137,7 +138,7 @@ static void end_one(struct audit_run *run, const char *shard, unsigned first, tl
 static void audit_one(struct audit_keeper *keeper, struct audit_report *report, size_t shard)
 {
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
-    const struct statement *statement = &keeper->statement;
+    const struct statement *statement = &keeper->compared->statement;
     struct shards *shards = keeper->session->shards;
     const unsigned books = report->books.violation_count;
     const unsigned payments = report->statement.violation_count;
@@ -149,7 +150,7 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
 
     scope.actor = keeper->session->user;
     if (statement->payments != NULL) {
-        scope.statement = keeper->name;
+        scope.statement = keeper->compared->name;
         scope.channel = statement->channel;
         scope.payments = statement->payments + keeper->first[shard];
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
@@ -169,7 +170,7 @@ static void begin_run(struct audit_run *run, const struct audit_keeper *keeper)
     run->is_of_fleet = shards_is_fleet(shards);
     if (keeper->shard != SHARD_NOBODY)
         snprintf(run->shard, sizeof run->shard, "%s", shards_name(shards, keeper->shard));
-    snprintf(run->statement, sizeof run->statement, "%s", keeper->name);
+    snprintf(run->statement, sizeof run->statement, "%s", keeper->compared->name);
     run->counts = (tl_audit_counts)TL_AUDIT_COUNTS_INIT;
     run->paid = run->returned = run->trades = (tl_list_end)TL_LIST_END_INIT;
 }
@@ -178,7 +179,7 @@ static void begin_run(struct audit_run *run, const struct audit_keeper *keeper)
  * and the report says why. */
 static int find_trades(struct audit_keeper *keeper, struct audit_run *run)
 {
-    struct statement *statement = &keeper->statement;
+    struct statement *statement = &keeper->compared->statement;
     struct shards *shards = keeper->session->shards;
     const int wanted = statement_find_begin(statement);
     char problem[128] = "out of memory";
@@ -198,16 +199,12 @@ static int find_trades(struct audit_keeper *keeper, struct audit_run *run)
     if (wanted == 0 || (wanted > 0 && statement_find_end(statement, run->status != TL_OK, problem,
                                                          sizeof problem) == 0))
         return 0;
-    add_problem(run, "", tl_error_report(TL_INVALID, "%s: %s", keeper->name, problem));
+    add_problem(run, "", tl_error_report(TL_INVALID, "%s: %s", keeper->compared->name, problem));
     return -1;
 }
 
-/* Each payment is compared at the shard that has its customer; what is no customer, at the first
- * one.  -1: out of memory. */
-static int split_payments(struct audit_keeper *keeper)
+int split_payments(struct shards *shards, struct statement *statement, size_t *first)
 {
-    struct statement *statement = &keeper->statement;
-    struct shards *shards = keeper->session->shards;
     const size_t count = statement->count, all = shards_count(shards);
     const char **cust_nos = calloc(count + 1, sizeof *cust_nos);
     size_t *owners = calloc(count + 1, sizeof *owners);
@@ -226,7 +223,7 @@ static int split_payments(struct audit_keeper *keeper)
         else if (owners[i] == SHARD_NOBODY)
             owners[i] = all;
     if (result == 0)
-        result = statement_sort(statement, owners, all + 1, keeper->first);
+        result = statement_sort(statement, owners, all + 1, first);
     free(cust_nos);
     free(owners);
     return result;
@@ -236,7 +233,8 @@ static int split_payments(struct audit_keeper *keeper)
 static void say_uncompared(const struct audit_keeper *keeper, struct audit_run *run)
 {
     const size_t all = shards_count(keeper->session->shards);
-    const size_t count = keeper->first[all + 1] - keeper->first[all] + keeper->statement.unfound;
+    const size_t count =
+        keeper->first[all + 1] - keeper->first[all] + keeper->compared->statement.unfound;
     const size_t size = strlen(run->problem);
 
     if (count == 0)
@@ -250,6 +248,7 @@ static void say_uncompared(const struct audit_keeper *keeper, struct audit_run *
 
 static void audit(struct audit_keeper *keeper, struct audit_report *report)
 {
+    struct statement *statement = &keeper->compared->statement;
     const size_t count = shards_count(keeper->session->shards);
     const int64_t began_ms = steady_ms();
 
@@ -260,10 +259,11 @@ static void audit(struct audit_keeper *keeper, struct audit_report *report)
         free(keeper->first);
         return;
     }
-    statement_sum(keeper->statement.payments, keeper->statement.count, &report->statement.paid,
+    statement_sum(statement->payments, statement->count, &report->statement.paid,
                   &report->statement.returned);
-    statement_aside(report->statement.aside, sizeof report->statement.aside, &keeper->statement);
-    if (keeper->first == NULL || split_payments(keeper) != 0) {
+    statement_aside(report->statement.aside, sizeof report->statement.aside, statement);
+    if (keeper->first == NULL ||
+        split_payments(keeper->session->shards, statement, keeper->first) != 0) {
         const tl_status status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
 
         add_problem(&report->books, "", status);
@@ -284,21 +284,29 @@ static void *run(void *context)
     struct audit_keeper *keeper = context;
     struct audit_report *report = calloc(1, sizeof *report);
     struct session *session = keeper->session;
+    struct compared *before = NULL;
 
     if (report != NULL)
         audit(keeper, report);
-    statement_free(&keeper->statement);
     pthread_mutex_lock(&keeper->mutex);
     if (report != NULL)
         keeper->report.books = report->books;
-    if (report != NULL && keeper->name[0] != '\0')
-        keeper->report.statement = report->statement;
+    if (keeper->compared != &keeper->none) {
+        if (report != NULL)
+            keeper->report.statement = report->statement;
+        if (report == NULL || report->statement.status != TL_OK)
+            snprintf(keeper->compared->unfiled, sizeof keeper->compared->unfiled,
+                     "the comparison did not come to its end");
+        before = keeper->last;
+        keeper->last = keeper->compared;
+    }
     keeper->report.statement.counts.paid = NULL;
     keeper->report.books.counts.paid = NULL;
     keeper->report.is_running = 0;
     keeper->session = NULL;
     pthread_mutex_unlock(&keeper->mutex);
     session_put(keeper->sessions, session);
+    audit_put(keeper, before);
     free(report);
     return NULL;
 }
@@ -315,12 +323,13 @@ void audit_keeper_free(struct audit_keeper *keeper)
     audit_stop(keeper);
     if (keeper->has_thread)
         pthread_join(keeper->thread, NULL);
+    audit_put(keeper, keeper->last);
     pthread_mutex_destroy(&keeper->mutex);
     free(keeper);
 }
 
 int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t shard,
-                struct statement *statement, const char *name)
+                struct compared *compared)
 {
     int started = 0;
 
@@ -331,16 +340,14 @@ int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t s
         keeper->session = session_keep(keeper->sessions, visit->session);
         keeper->shard = shard;
         atomic_store(&keeper->is_stopped, 0);
-        keeper->statement = statement != NULL ? *statement : (struct statement){.count = 0};
-        snprintf(keeper->name, sizeof keeper->name, "%s", name);
+        keeper->compared = compared != NULL ? compared : &keeper->none;
+        keeper->compared->users = 1;
         started = pthread_create(&keeper->thread, NULL, run, keeper) == 0;
         if (!started)
             session_put(keeper->sessions, visit->session);
         keeper->has_thread = keeper->report.is_running = started;
     }
     pthread_mutex_unlock(&keeper->mutex);
-    if (started && statement != NULL)
-        memset(statement, 0, sizeof *statement);
     return started;
 }
 
@@ -349,6 +356,39 @@ void audit_look(struct audit_keeper *keeper, struct audit_report *report)
     pthread_mutex_lock(&keeper->mutex);
     *report = keeper->report;
     pthread_mutex_unlock(&keeper->mutex);
+}
+
+/* -------------------------------------------------------------- a statement -- */
+
+struct compared *audit_compared(struct audit_keeper *keeper)
+{
+    struct compared *compared;
+
+    pthread_mutex_lock(&keeper->mutex);
+    compared = keeper->last;
+    if (compared != NULL)
+        compared->users++;
+    pthread_mutex_unlock(&keeper->mutex);
+    return compared;
+}
+
+void audit_put(struct audit_keeper *keeper, struct compared *compared)
+{
+    int is_last = 0;
+
+    pthread_mutex_lock(&keeper->mutex);
+    if (compared != NULL)
+        is_last = --compared->users == 0;
+    pthread_mutex_unlock(&keeper->mutex);
+    if (is_last)
+        compared_free(compared);
+}
+
+void compared_free(struct compared *compared)
+{
+    if (compared != NULL)
+        statement_free(&compared->statement);
+    free(compared);
 }
 
 /* ----------------------------------------------------------------- closing -- */

@@ -53,6 +53,14 @@ struct audit_report {
     struct audit_run statement; /* payments beside rows */
 };
 
+/* A statement that is compared, or was: then nobody changes it. */
+struct compared {
+    struct statement statement;
+    char name[STATEMENT_NAME];
+    char unfiled[640]; /* why its payments cannot be filed; "": they can */
+    unsigned users;    /* under the keeper's mutex */
+};
+
 struct audit_keeper;
 
 struct audit_keeper *audit_keeper_new(struct sessions *sessions); /* NULL: out of memory */
@@ -62,10 +70,18 @@ void audit_keeper_free(struct audit_keeper *keeper);
  * which it takes over.  0: one runs already, or no thread can be made, and the statement is still
  * the caller's. */
 int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t shard,
-                struct statement *statement, const char *name);
+                struct compared *compared);
 /* The run ends with its next page, and says so. */
 void audit_stop(struct audit_keeper *keeper);
 void audit_look(struct audit_keeper *keeper, struct audit_report *report);
+
+/* The last one, until audit_put(); NULL: there is none. */
+struct compared *audit_compared(struct audit_keeper *keeper);
+void audit_put(struct audit_keeper *keeper, struct compared *compared);
+void compared_free(struct compared *compared);
+/* Each payment goes to the shard that has its customer, from first[shard] on; what is no customer to
+ * the first one, and behind all of them what is of no shard that answers.  -1: out of memory. */
+int split_payments(struct shards *shards, struct statement *statement, size_t *first);
 
 /* The violation of this name and shard ("" without a fleet) among those that are kept, and the
  * statement that showed it, or "".  A customer who moved may have left the same finding behind.

@@ -140,6 +140,8 @@ void page_report(struct visit *visit);
 void page_audit(struct visit *visit);
 void page_audit_start(struct visit *visit); /* POST */
 void page_statement(struct visit *visit);   /* POST, with a file */
+void page_file(struct visit *visit);
+void page_filed(struct visit *visit); /* POST */
 void page_finding(struct visit *visit);
 void page_finding_closed(struct visit *visit); /* POST */
 

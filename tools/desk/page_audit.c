@@ -118,21 +118,31 @@ static void run_facts(struct page *page, const struct audit_run *run)
                     : "not on record, which could not be written");
 }
 
-static void sum_line(struct page *page, const char *what, const tl_list_end *sum)
-{
-    page_format(page, "<p>%s %s", what, COUNT_TEXT(sum->trades));
-    part_sums(page, sum);
-    page_put(page, "</p>\n");
-}
-
 static void sums(struct page *page, const struct audit_run *run)
 {
-    sum_line(page, "Payments of the file:", &run->paid);
-    sum_line(page, "Trades that they are of:", &run->trades);
+    part_sum_line(page, "Payments of the file:", &run->paid);
+    part_sum_line(page, "Trades that they are of:", &run->trades);
     if (run->returned.trades > 0)
-        sum_line(page, "Payments that came back:", &run->returned);
+        part_sum_line(page, "Payments that came back:", &run->returned);
     if (run->aside[0] != '\0')
         page_format(page, "<p>Lines that were left out: %s</p>\n", run->aside);
+}
+
+/* Where what is not known yet can be filed. */
+static void link_to_file(struct visit *visit)
+{
+    struct page *page = &visit->answer->page;
+    struct compared *compared = audit_compared(visit->desk->audit);
+
+    if (compared == NULL)
+        return;
+    if (compared->unfiled[0] != '\0')
+        page_format(page, "<p class=\"quiet\">Its payments cannot be filed: %s.</p>\n",
+                    compared->unfiled);
+    else if (visit->session->account.may_decide)
+        page_put(page, "<p class=\"acts\"><a class=\"button\" href=\"/file\">File its "
+                       "payments…</a></p>\n");
+    audit_put(visit->desk->audit, compared);
 }
 
 static void last_statement(struct visit *visit, const struct audit_run *run)
@@ -147,6 +157,7 @@ static void last_statement(struct visit *visit, const struct audit_run *run)
                 run->statement, COUNT_TEXT(run->counts.payments), COUNT_TEXT(run->counts.rows));
     run_facts(page, run);
     sums(page, run);
+    link_to_file(visit);
     page_put(page, "<h3>The statement has it, the house has not</h3>\n");
     violations(visit, run, NULL, "unpaid-success");
     page_put(page, "<h3>The house has it, the statement has not</h3>\n");
@@ -224,15 +235,16 @@ static void form_statement(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
 
-    page_put(page,
-             "<section class=\"card offer\"><h2>Compare a bank’s statement</h2>\n<p>Runs the "
-             "audit, and lists what the statement has and the house has not, and the other "
-             "way round. Nothing is filed, no trade changes, and the file is not kept. It is CSV "
-             "or camt.053, at most 8 MiB and 100,000 payments. How a bank writes CSV stands in a "
-             "section <code>[statement-NAME]</code> of the settings; without one the first line "
-             "names the columns as <code>tradelock audit --help</code> lists them. Nothing is "
-             "compared until every line is understood or left out.</p>\n"
-             "<form method=\"post\" action=\"/statement\" enctype=\"multipart/form-data\">\n");
+    page_put(
+        page,
+        "<section class=\"card offer\"><h2>Compare a bank’s statement</h2>\n<p>Runs the "
+        "audit, and lists what the statement has and the house has not, and the other "
+        "way round. No trade changes, and nothing is filed before you have seen what. It is CSV "
+        "or camt.053, at most 8 MiB and 100,000 payments. How a bank writes CSV stands in a "
+        "section <code>[statement-NAME]</code> of the settings; without one the first line "
+        "names the columns as <code>tradelock audit --help</code> lists them. Nothing is "
+        "compared until every line is understood or left out.</p>\n"
+        "<form method=\"post\" action=\"/statement\" enctype=\"multipart/form-data\">\n");
     layout_token(visit);
     page_put(page, "<label for=\"file\">The statement</label><input id=\"file\" name=\"file\" "
                    "type=\"file\" accept=\".csv,.xml,text/csv,text/xml\" required>"
@@ -245,6 +257,8 @@ static void form_statement(struct visit *visit)
                    "<label for=\"aside\">Lines to be left out, as 17,23, and kinds: received, "
                    "returned, unbooked</label><input id=\"aside\" name=\"aside\" "
                    "maxlength=\"400\" autocomplete=\"off\">"
+                   "<label for=\"op\">The operation of payments that name none</label>"
+                   "<input id=\"op\" name=\"op\" maxlength=\"26\" autocomplete=\"off\">"
                    "<label for=\"channel\">The channel that paid, unless the form says it</label>"
                    "<input id=\"channel\" name=\"channel\" maxlength=\"63\" "
                    "autocomplete=\"off\">"
@@ -303,7 +317,7 @@ void page_audit_start(struct visit *visit)
     }
     if (name[0] != '\0' && shard == SHARD_NOBODY)
         layout_no_form(visit, "What was sent names no shard of this fleet.");
-    else if (audit_start(visit->desk->audit, visit, shard, NULL, ""))
+    else if (audit_start(visit->desk->audit, visit, shard, NULL))
         layout_redirect(visit->answer, "/audit", NULL);
     else
         write_audit(visit, 409, runs_already);
@@ -317,30 +331,46 @@ static const char *typed(const struct visit *visit, const char *name)
     return text[0] != '\0' ? text : NULL;
 }
 
+/* Of which no evidence can be made may be compared all the same. */
+static int read_statement(struct visit *visit, struct compared *to, const char *text, size_t size,
+                          char *problem, size_t space)
+{
+    struct statement_rules rules = {.ignored = typed(visit, "ignored"),
+                                    .profile = typed(visit, "profile"),
+                                    .aside = typed(visit, "aside"),
+                                    .op_code = typed(visit, "op"),
+                                    .channel = typed(visit, "channel"),
+                                    .config_file = visit->desk->options->config_file,
+                                    .is_filed = 1,
+                                    .most = PAYMENTS_MOST};
+
+    if (statement_read_bytes(&to->statement, text, size, to->name, &rules, to->unfiled,
+                             sizeof to->unfiled) == 0)
+        return 0;
+    rules.is_filed = 0;
+    return statement_read_bytes(&to->statement, text, size, to->name, &rules, problem, space);
+}
+
 void page_statement(struct visit *visit)
 {
     const struct upload *upload = visit->request->upload;
+    struct compared *compared = calloc(1, sizeof *compared);
     size_t size = 0;
     const char *text = upload != NULL ? upload_file(upload, &size) : NULL;
-    const char *name = text != NULL ? upload_name(upload) : "";
-    const struct statement_rules rules = {.ignored = typed(visit, "ignored"),
-                                          .profile = typed(visit, "profile"),
-                                          .aside = typed(visit, "aside"),
-                                          .channel = typed(visit, "channel"),
-                                          .config_file = visit->desk->options->config_file,
-                                          .most = PAYMENTS_MOST};
-    struct statement statement;
-    char problem[640];
+    char problem[640] = "There is no memory for it.";
 
+    if (compared != NULL && text != NULL)
+        snprintf(compared->name, sizeof compared->name, "%s", upload_name(upload));
     if (text == NULL) {
         write_audit(visit, 400, "Choose the file of the statement first.");
-    } else if (statement_read_bytes(&statement, text, size, name, &rules, problem,
-                                    sizeof problem) != 0) {
+    } else if (compared == NULL ||
+               read_statement(visit, compared, text, size, problem, sizeof problem) != 0) {
         write_audit(visit, 400, problem);
-    } else if (audit_start(visit->desk->audit, visit, SHARD_NOBODY, &statement, name)) {
+    } else if (audit_start(visit->desk->audit, visit, SHARD_NOBODY, compared)) {
         layout_redirect(visit->answer, "/audit", NULL);
+        return;
     } else {
-        statement_free(&statement);
         write_audit(visit, 409, runs_already);
     }
+    compared_free(compared);
 }

@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY_MOST 300u
-#define MANY_SHOWN 50u
-
 struct many {
     enum act act; /* retry, propose, confirm */
     tl_decision as;
@@ -34,25 +31,18 @@ struct many {
 
 /* ------------------------------------------------------------------- reading -- */
 
-/* FNV-1a: whoever changes the list does so under the eyes of nobody but themselves. */
-static void digest(struct many *many, const char *text)
-{
-    for (; *text != '\0'; text++)
-        many->digest = (many->digest ^ (unsigned char)*text) * UINT64_C(1099511628211);
-}
-
 static void digest_all(struct many *many)
 {
-    many->digest = UINT64_C(14695981039346656037);
+    many->digest = PART_SEEN;
     for (size_t i = 0; i < many->rows.count; i++) {
         const tl_view *view = &many->rows.views[i];
         char fence[24];
 
-        snprintf(fence, sizeof fence, " %" PRIu64 ";", view->fence);
-        digest(many, view->serial_no);
-        digest(many, view->cust_no);
-        digest(many, view->op_code);
-        digest(many, fence);
+        snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
+        many->digest = part_seen(many->digest, view->serial_no);
+        many->digest = part_seen(many->digest, view->cust_no);
+        many->digest = part_seen(many->digest, view->op_code);
+        many->digest = part_seen(many->digest, fence);
     }
 }
 
@@ -222,7 +212,8 @@ static void write_many(struct visit *visit, unsigned http, const struct many *ma
     layout_begin(visit, http, "Many at once", PLACE_TRADES, 0);
     page_put(page, "<div class=\"title\"><h1>Many at once</h1></div>\n");
     part_problem(page, problem, "This is the list as it is now.");
-    page_format(page, "<section class=\"card offer\"><h2>%s %s: %s trade%s",
+    page_format(page, "<section class=\"card offer%s\"><h2>%s %s: %s trade%s",
+                many->act == ACT_CONFIRM ? " last" : "",
                 many->act == ACT_RETRY     ? "Look again now"
                 : many->act == ACT_PROPOSE ? "Propose"
                                            : "Confirm",

@@ -74,6 +74,22 @@ void part_sums(struct page *page, const tl_list_end *sums)
                     COUNT_TEXT(without));
 }
 
+void part_sum_line(struct page *page, const char *what, const tl_list_end *sum)
+{
+    page_format(page, "<p>%s %s", what, COUNT_TEXT(sum->trades));
+    part_sums(page, sum);
+    page_put(page, "</p>\n");
+}
+
+/* FNV-1a, each text with its end: whoever changes what they see deceives nobody but themselves. */
+uint64_t part_seen(uint64_t seen, const char *text)
+{
+    do
+        seen = (seen ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    while (*text++ != '\0');
+    return seen;
+}
+
 /* -------------------------------------------------------------------------- channels -- */
 
 void part_channel_id(struct page *page, const char *shard, const char *channel, const char *op_code)

@@ -20,6 +20,8 @@ void part_ref(struct visit *visit, const tl_key *key, char to[SECRET_TEXT]);
 void part_link(struct visit *visit, const tl_key *key, const char *path);
 /* ": 301.50 EUR, 12.00 USD"; "" where no trade told an amount. */
 void part_sums(struct page *page, const tl_list_end *sums);
+/* "Payments of the file: 12: 301.50 EUR" as a paragraph. */
+void part_sum_line(struct page *page, const char *what, const tl_list_end *sum);
 /* The name of a channel's card on the page Channels; and a link to it, as a button of this class. */
 void part_channel_id(struct page *page, const char *shard, const char *channel,
                      const char *op_code);
@@ -38,6 +40,13 @@ void part_bar(struct page *page, const char *name, const struct part_segment *se
               size_t count, uint64_t longest);
 /* What the colours mean; the caller closes the list. */
 void part_legend(struct page *page, const struct part_segment *segments, size_t count);
+
+/* So many are done at once, and so many of them are shown. */
+#define MANY_MOST 300u
+#define MANY_SHOWN 50u
+/* What a page showed, text by text, for its form: what is sent is done only if that is still so. */
+#define PART_SEEN UINT64_C(14695981039346656037)
+uint64_t part_seen(uint64_t seen, const char *text);
 
 /* Says so, if the account may not; whether it may. */
 int part_may_decide(struct visit *visit);

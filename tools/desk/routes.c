@@ -34,6 +34,7 @@ static const struct route routes[] = {
     {"/reports", page_report, NULL},
     {"/audit", page_audit, page_audit_start},
     {"/statement", NULL, page_statement},
+    {"/file", page_file, page_filed},
     {"/finding", page_finding, page_finding_closed},
     {"/logout", NULL, log_out},
 };
