@@ -96,7 +96,17 @@ void missing_keep(struct missing *missing, const struct visit *visit, tl_status 
 void missing_tell(struct visit *visit, size_t shard, const struct missing *missing);
 
 /* layout.c */
-enum place { PLACE_NOW, PLACE_TRADES, PLACE_CHANNELS, PLACE_REPORTS, PLACE_AUDIT, PLACE_NONE };
+enum place {
+    PLACE_NOW,
+    PLACE_INBOX,
+    PLACE_TRADES,
+    PLACE_CHANNELS,
+    PLACE_REPORTS,
+    PLACE_AUDIT,
+    PLACE_ACTS,
+    PLACE_DOCTOR,
+    PLACE_NONE
+};
 /* Until layout_end() what is written stands in the middle of the page.  refresh_s 0: it stays as
  * it is. */
 void layout_begin(struct visit *visit, unsigned status, const char *title, enum place place,
@@ -137,6 +147,9 @@ void page_many_decided(struct visit *visit); /* POST */
 void page_channels(struct visit *visit);
 void page_channel_decided(struct visit *visit); /* POST */
 void page_report(struct visit *visit);
+void page_inbox(struct visit *visit);
+void page_acts(struct visit *visit);
+void page_doctor(struct visit *visit);
 void page_audit(struct visit *visit);
 void page_audit_start(struct visit *visit); /* POST */
 void page_statement(struct visit *visit);   /* POST, with a file */

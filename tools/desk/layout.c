@@ -36,6 +36,14 @@ static void link_to(struct page *page, const char *path, const char *name, int i
 
 static void bar(struct visit *visit, enum place place)
 {
+    static const char *const pages[PLACE_NONE][2] = {[PLACE_NOW] = {"/", "Now"},
+                                                     [PLACE_INBOX] = {"/inbox", "Inbox"},
+                                                     [PLACE_TRADES] = {"/trades", "Trades"},
+                                                     [PLACE_CHANNELS] = {"/channels", "Channels"},
+                                                     [PLACE_REPORTS] = {"/reports", "Reports"},
+                                                     [PLACE_AUDIT] = {"/audit", "Audit"},
+                                                     [PLACE_ACTS] = {"/acts", "Acts"},
+                                                     [PLACE_DOCTOR] = {"/doctor", "Doctor"}};
     struct page *page = &visit->answer->page;
     const tl_account *account = &visit->session->account;
 
@@ -43,11 +51,8 @@ static void bar(struct visit *visit, enum place place)
                    "<a class=\"brand\" href=\"/\"><span class=\"mark\" aria-hidden=\"true\"></span>"
                    "tradelock</a>\n");
     page_put(page, "<nav aria-label=\"Pages\">\n");
-    link_to(page, "/", "Now", place == PLACE_NOW);
-    link_to(page, "/trades", "Trades", place == PLACE_TRADES);
-    link_to(page, "/channels", "Channels", place == PLACE_CHANNELS);
-    link_to(page, "/reports", "Reports", place == PLACE_REPORTS);
-    link_to(page, "/audit", "Audit", place == PLACE_AUDIT);
+    for (size_t i = 0; i < PLACE_NONE; i++)
+        link_to(page, pages[i][0], pages[i][1], i == (size_t)place);
     page_put(page, "</nav>\n<form class=\"find\" method=\"post\" action=\"/search\" "
                    "role=\"search\">");
     layout_token(visit);

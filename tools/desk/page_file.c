@@ -303,6 +303,9 @@ static void file_all(struct visit *visit, const struct file *file)
         size += (size_t)snprintf(sentence + size, sizeof sentence - size,
                                  " %s contradict%s the row: two operators have to decide.",
                                  COUNT_TEXT(done.conflicts), done.conflicts == 1 ? "s" : "");
+    if (done.filed < file->count)
+        size += (size_t)snprintf(sentence + size, sizeof sentence - size,
+                                 " The page Acts names what was left alone.");
     if (done.status != TL_OK)
         snprintf(sentence + size, sizeof sentence - size, " It stopped there: %.200s.", done.why);
     session_tell(visit->desk->sessions, visit->session, sentence);

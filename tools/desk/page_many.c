@@ -353,10 +353,10 @@ static void do_all(struct visit *visit, const struct many *many)
     }
     now_forget(visit->desk->now);
     snprintf(sentence, sizeof sentence,
-             "%zu of %zu done, on record as act %" PRIu64 "%s. `tradelock acts %" PRIu64
-             "` names what was left alone.",
+             "%zu of %zu done, on record as act %" PRIu64
+             "%s. The page Acts names what was left alone.",
              done, many->rows.count, act_no,
-             many->act == ACT_PROPOSE ? "; another operator has to confirm it" : "", act_no);
+             many->act == ACT_PROPOSE ? "; another operator has to confirm it" : "");
     session_tell(visit->desk->sessions, visit->session, sentence);
     if (many->act == ACT_CONFIRM)
         layout_redirect(visit->answer, "/", NULL);

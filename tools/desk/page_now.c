@@ -408,10 +408,11 @@ static void persons(const struct shown *shown)
     page_put(page, "</ul>\n");
     groups += write_proposed(shown);
     if (total->closings > 0) {
-        page_format(page, "<p>%u finding%s of an audit %s for a second operator, to be closed: ",
+        page_format(page,
+                    "<p>%u finding%s of an audit %s for a second operator, to be closed: "
+                    "<a href=\"/inbox\">Inbox</a></p>\n",
                     total->closings, many(total->closings),
                     total->closings == 1 ? "waits" : "wait");
-        page_words(page, "`tradelock inbox`</p>\n");
     } else if (groups == 0) {
         page_put(page, "<p class=\"calm-line\">Nothing needs a person.</p>\n");
     }

@@ -3,40 +3,16 @@
 
 #include "fields.h"
 #include "fleet.h"
-
-#include <tradelock/admin.h>
+#include "proposals.h"
 
 static int take_proposal(void *context, const tl_proposal *one)
 {
     return listing_add(context, one);
 }
 
-/* A restored server is accepted by two, too. */
-static tl_status add_restore(tl_client *client, struct listing *listing)
-{
-    tl_restore restore = TL_RESTORE_INIT;
-    tl_status status = tl_restore_status(client, &restore, NULL, NULL);
-    const tl_proposal one = {.what = "restore",
-                             .key = {"", "", ""},
-                             .said = "accept",
-                             .reason = restore.proposal,
-                             .actor = restore.proposer,
-                             .account = restore.proposer_account,
-                             .own = restore.own_proposal,
-                             .proposed_us = restore.proposed_us};
-
-    if (status == TL_OK && restore.open && restore.proposed_us != 0)
-        (void)listing_add(listing, &one);
-    return status;
-}
-
 static int list_one(tl_client *client, void *context)
 {
-    tl_status status = tl_inbox(client, take_proposal, context);
-
-    if (status == TL_OK)
-        status = add_restore(client, context);
-    return fleet_told(status);
+    return fleet_told(proposals_list(client, take_proposal, context));
 }
 
 static int work(tl_client *client)

@@ -310,7 +310,7 @@
     X(ALSO_LEVEL, level, JSON("level"), LIST("level", "LEVEL"))                                   \
     X(ALSO_WORDS, check, JSON("check"), LIST("check", "CHECK"))                                   \
     X(ALSO_WORDS, found, JSON("found"))                                                           \
-    X(ALSO_WORDS, sentence, JSON("sentence"))
+    X(ALSO_WORDS, sentence, JSON("sentence"), LIST("sentence", "SENTENCE"))
 
 /* A tl_proposal: `overview_inbox`. */
 #define TL_PROPOSAL_MAP(X)                                                                        \
