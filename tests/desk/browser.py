@@ -343,7 +343,7 @@ def turns_pages(ann):
     ann.click("a[rel=prev]")
     assert serials() == first
     ann.click(".tabs a:last-child")
-    ann.says("succeeded")
+    ann.says("paid")
 
     # What there is not.
     ann.go(base + "trade?r=" + "A" * 22)

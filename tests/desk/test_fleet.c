@@ -273,7 +273,7 @@ TEST_IN(test_batch, clear, NULL)
     visitor_come_in(&v, &desk, "ann");
     search_for(&v, "march");
     EXPECT_PAGE(&v, 200, "Not complete: 1 of 3 are open.");
-    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"State\">succeeded</td>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"State\">paid</td>");
     search_for(&v, "april");
     EXPECT_PAGE(&v, 200, "No trade is like that");
     EXPECT_NONE(&v, "omplete:");
@@ -293,10 +293,12 @@ TEST_IN(test_now_adds_up, clear, NULL)
         visitor_get(&v, "/");
         EXPECT_PAGE(&v, 200, "as of");
     } while (strstr(v.body, ">A1</a>") == NULL || strstr(v.body, ">See all 2</a>") == NULL);
-    EXPECT_PAGE(&v, 200,
-                "parked · 1</span><span>Shard a: <span class=\"money\">10.00\u00a0EUR</span>");
-    EXPECT_PAGE(&v, 200,
-                "parked · 2</span><span>Shard b: <span class=\"money\">20.00\u00a0EUR</span>");
+    EXPECT_PAGE(
+        &v, 200,
+        "waits for a person · 1</span><span>Shard a: <span class=\"money\">10.00\u00a0EUR</span>");
+    EXPECT_PAGE(
+        &v, 200,
+        "waits for a person · 2</span><span>Shard b: <span class=\"money\">20.00\u00a0EUR</span>");
     EXPECT_PAGE(&v, 200, "<th scope=\"row\">b: <strong>");
     EXPECT_PAGE(&v, 200, "<div class=\"strip\">Shard b: ");
     visitor_leave(&v);
@@ -782,7 +784,7 @@ static void expect_lists_without_b(struct visitor *v, const char *at_b)
     /* What b may have of it nobody knows. */
     search_for(v, "march");
     expect_b_missing(v);
-    EXPECT_PAGE(v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"State\">succeeded</td>");
+    EXPECT_PAGE(v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"State\">paid</td>");
     EXPECT_NONE(v, "omplete:");
     visitor_get(v, "/channels");
     EXPECT_PAGE(v, 200,

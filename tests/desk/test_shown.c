@@ -66,7 +66,7 @@ TEST(test_now_shows_channels)
     EXPECT_PAGE(&ann, 200, "href=\"/runbook#channel-down\">");
     EXPECT_PAGE(&ann, 200, "<span>no audit is on record</span>");
     visitor_get(&ann, "/channels");
-    EXPECT_PAGE(&ann, 200, "In the last hour: 2 succeeded, 1 declined, 0 failed. Waiting: 1.");
+    EXPECT_PAGE(&ann, 200, "In the last hour: 2 paid, 1 declined, 0 failed. Waiting: 1.");
     EXPECT_PAGE(&ann, 200, "Success rate: 66.6 % <strong>No answer since ");
     EXPECT_PAGE(&ann, 200, "id=\"channel--idempotent-" WITHDRAW_OP "\"");
     visitor_get(&ann, "/runbook");
@@ -87,8 +87,7 @@ TEST(test_reports)
                                   "UTC_TIMESTAMP(6))");
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     visitor_get(&ann, "/reports");
-    EXPECT_PAGE(&ann, 200,
-                "<svg class=\"bar-chart\" role=\"img\" height=\"18\"><title>succeeded: ");
+    EXPECT_PAGE(&ann, 200, "<svg class=\"bar-chart\" role=\"img\" height=\"18\"><title>paid: ");
     EXPECT_PAGE(&ann, 200, "<td data-l=\"Channel\">idempotent</td>");
     EXPECT_PAGE(&ann, 200, " were purged.</strong>");
     EXPECT_PAGE(&ann, 200, "tradelock report --since ");
@@ -157,7 +156,7 @@ TEST(test_one_cause_is_one_group)
     make_parked("GROUP", "GROUP", "past the <deadline>", 30);
     make_parked("GROUP", "OTHER", "no answer", 1);
     visitor_come_in(&ann, &desk, operators.user[ANN]);
-    await_words(&ann, "/", "parked · 30</span>");
+    await_words(&ann, "/", "waits for a person · 30</span>");
     EXPECT_PAGE(&ann, 200, ">301.50\u00a0EUR</span> <span class=\"quiet\">past the &lt;deadline");
     EXPECT_PAGE(&ann, 200, ">See all 30</a>");
     EXPECT_PAGE(&ann, 200, ">OTHER-1</a>");
@@ -602,7 +601,7 @@ TEST(test_a_batch_and_a_reference)
     EXPECT_PAGE(&v, 200, "Batch payroll &lt;b&gt;</h2>");
     EXPECT_PAGE(&v, 200, "Complete: none of 123 is open.");
     EXPECT_PAGE(&v, 200,
-                "<td data-l=\"State\">succeeded</td>"
+                "<td data-l=\"State\">paid</td>"
                 "<td data-l=\"Trades\" class=\"number\">120</td>");
     EXPECT_PAGE(&v, 200, ">126.00\u00a0EUR<");
     EXPECT_PAGE(&v, 200,
@@ -957,7 +956,7 @@ TEST(test_many_channels)
 
         snprintf(words, sizeof words,
                  "<h2>many-%02d, " WITHDRAW_OP "</h2>\n<p><strong>open</strong></p>\n"
-                 "<p>In the last hour: 1 succeeded, 0 declined, 0 failed. Waiting: 0. "
+                 "<p>In the last hour: 1 paid, 0 declined, 0 failed. Waiting: 0. "
                  "Success rate: 100.0 %%",
                  i);
         EXPECT_PAGE(&ann, 200, words);

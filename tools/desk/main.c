@@ -15,7 +15,6 @@
 #include <time.h>
 
 #define SWEEP_S 10
-#define LONGEST_MS (INT64_C(12) * 3600 * 1000)
 
 static int desk_open(struct desk *desk, const struct options *options)
 {
@@ -23,7 +22,7 @@ static int desk_open(struct desk *desk, const struct options *options)
     desk->origin_scheme =
         options->certificate_file != NULL || options->is_behind_proxy ? "https" : "http";
     logins_begin(&desk->logins);
-    desk->sessions = sessions_new(options->idle_ms, LONGEST_MS);
+    desk->sessions = sessions_new(options->idle_ms, options->longest_ms);
     desk->refs = refs_new();
     desk->now = now_keeper_new();
     desk->audit = desk->sessions != NULL ? audit_keeper_new(desk->sessions) : NULL;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define IDLE_MOST_MS (INT64_C(12) * 3600 * 1000)
+#define MOST_MS (INT64_C(12) * 3600 * 1000)
 
-static struct options options = {.idle_ms = INT64_C(15) * 60 * 1000};
+static struct options options = {.idle_ms = INT64_C(15) * 60 * 1000, .longest_ms = MOST_MS};
 
 static int take_address(const char *text, void *to)
 {
@@ -62,8 +62,8 @@ static int check_files(void)
     const int is_loopback = ntohl(options.address.sin_addr.s_addr) >> 24 == 127;
     const char *files[] = {options.config_file, options.certificate_file, options.key_file};
 
-    if (options.idle_ms > IDLE_MOST_MS)
-        return usage_error("--idle is from 1s to 12h");
+    if (options.idle_ms > MOST_MS || options.longest_ms > MOST_MS)
+        return usage_error("--idle and --longest are from 1s to 12h");
     if ((options.certificate_file == NULL) != (options.key_file == NULL))
         return usage_error("--tls-cert and --tls-key go together");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -110,6 +110,9 @@ static const struct command_option known[] = {
      .to = &options.is_behind_proxy},
     {"idle TIME", "log people out after that long without a click (15m)", OPTION_DURATION,
      .to = &options.idle_ms, .least = 1000, .is = "from 1s to 12h, as 90s or 15m"},
+    {"longest TIME", "and in any case after that long, but for a reader's wall (12h)",
+     OPTION_DURATION, .to = &options.longest_ms, .least = 1000,
+     .is = "from 1s to 12h, as 90s or 15m"},
     {"access-log", "log who opens which trade's page, and when; with log_level info", OPTION_FLAG,
      .to = &options.logs_access},
     {.name = NULL}};

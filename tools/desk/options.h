@@ -12,7 +12,7 @@ struct options {
     const char *port_file;                   /* or NULL */
     const char *certificate_file, *key_file; /* both or NULL */
     int is_behind_proxy;
-    int64_t idle_ms;
+    int64_t idle_ms, longest_ms;
     int logs_access; /* a line for each page of a trade that somebody opens */
 };
 

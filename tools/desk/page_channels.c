@@ -168,8 +168,7 @@ static void write_rate(struct writing *w, const tl_pause_row *row)
         if (strcmp(now->channels[i].name, row->channel) != 0 ||
             strcmp(now->channels[i].op_code, row->op_code) != 0)
             continue;
-        page_format(page,
-                    "<p>In the last hour: %s succeeded, %s declined, %s failed. Waiting: %s. ",
+        page_format(page, "<p>In the last hour: %s paid, %s declined, %s failed. Waiting: %s. ",
                     COUNT_TEXT(state->succeeded), COUNT_TEXT(state->declined),
                     COUNT_TEXT(state->failed), COUNT_TEXT(state->waits));
         if (state->succeeded + state->declined + state->failed > 0)

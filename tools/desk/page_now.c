@@ -74,7 +74,7 @@ static void title_counted(struct page *page, const struct verdict *verdict)
     if (verdict->kind == VERDICT_CONFLICT)
         page_format(page, "Evidence contradicts %s trade%s.", count, s);
     else if (verdict->kind == VERDICT_PARKED)
-        page_format(page, "%s parked payment%s wait%s for a person.", count, s, verb);
+        page_format(page, "%s payment%s wait%s for a person.", count, s, verb);
     else if (verdict->kind == VERDICT_SILENT)
         page_format(page, "%s process%s gave no heartbeat.", count,
                     verdict->count == 1 ? "" : "es");
@@ -292,7 +292,7 @@ static void write_verdict(const struct shown *shown)
 
 static void group_words(struct page *page, const char *shard, const struct group *group)
 {
-    static const char *const kinds[] = {"in conflict", "proposed", "parked"};
+    static const char *const kinds[] = {"in conflict", "proposed", "waits for a person"};
 
     page_put(page, group->kind == GROUP_PARKED ? "<span class=\"state doubt\">"
                                                : "<span class=\"state bad\">");
@@ -417,9 +417,11 @@ static void persons(const struct shown *shown)
         page_put(page, "<p class=\"calm-line\">Nothing needs a person.</p>\n");
     }
     if (total->groups_cut)
-        page_put(page, "<p>More wait than are counted here: <a href=\"/trades?show=parked\">all "
-                       "that are parked</a>, <a href=\"/trades?show=conflict\">all in conflict</a>."
-                       "</p>\n");
+        page_put(
+            page,
+            "<p>More wait than are counted here: <a href=\"/trades?show=parked\">all "
+            "that wait for a person</a>, <a href=\"/trades?show=conflict\">all in conflict</a>."
+            "</p>\n");
     page_put(page, "</section>\n");
 }
 

@@ -17,7 +17,9 @@
 
 static const char *const ats[][2] = {
     {"asked", "asked for"}, {"paid", "paid"}, {"booked", "booked"}};
+/* As the library calls them, and as people do. */
 static const char *const states[] = {"succeeded", "failed", "in process"};
+static const char *const state_words[] = {"paid", "failed", "in process"};
 #define STATES (sizeof states / sizeof states[0])
 
 struct told {
@@ -90,7 +92,7 @@ static void chart(struct report *report)
         const uint64_t all = count_day(report, &at, count);
 
         for (size_t i = 0; i < STATES; i++)
-            segments[i] = (struct part_segment){states[i], colours[i], count[i]};
+            segments[i] = (struct part_segment){state_words[i], colours[i], count[i]};
         part_bar(page, day, segments, STATES, longest);
         page_format(page, "%s %s</span></div>\n", COUNT_TEXT(all), all == 1 ? "trade" : "trades");
     }
@@ -100,12 +102,22 @@ static void chart(struct report *report)
 
 /* ------------------------------------------------------------------------- page -- */
 
+static void cell_state(struct visit *visit, const void *row)
+{
+    const tl_report_row *told = row;
+
+    for (size_t i = 0; i < STATES; i++)
+        if (strcmp(told->state, states[i]) == 0)
+            page_text(&visit->answer->page, state_words[i]);
+}
+
 static void table(struct report *report)
 {
+    static const struct drawn drawn[] = {{"state", cell_state}, {NULL, NULL}};
     struct grid grid;
 
     page_put(&report->visit->answer->page, "<section class=\"card\"><h2>Sums</h2>\n");
-    grid_begin(&grid, report->visit, &record_report, "day,channel,state,trades,sum", NULL);
+    grid_begin(&grid, report->visit, &record_report, "day,channel,state,trades,sum", drawn);
     for (size_t i = 0; i < report->count; i++)
         grid_row_at(&grid, shards_name(report->visit->session->shards, report->rows[i].shard),
                     &report->rows[i].row);

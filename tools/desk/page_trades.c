@@ -14,7 +14,7 @@ static const struct shown {
     {"all", "All", SHOW_ALL},
     {"process", "In process", SHOW_PROCESS},
     {"doubt", "In doubt", SHOW_DOUBT},
-    {"parked", "Parked", SHOW_PARKED},
+    {"parked", "Waits for a person", SHOW_PARKED},
     {"conflict", "In conflict", SHOW_CONFLICT},
     {"failed", "Failed", SHOW_FAILED},
     {"paid", "Paid", SHOW_PAID},
@@ -114,11 +114,20 @@ static void not_found(struct visit *visit, const struct ref *search)
 
 /* -------------------------------------------------------------------- list -- */
 
+static void cell_part_state(struct visit *visit, const void *row)
+{
+    const tl_batch_part *part = row;
+
+    page_format(&visit->answer->page, "%s", part_state_words(part->state));
+    page_put(&visit->answer->page, part->conflict ? ", in conflict" : "");
+}
+
 static void batch_table(struct visit *visit, const struct batch *batches, size_t count)
 {
+    static const struct drawn drawn[] = {{"state", cell_part_state}, {NULL, NULL}};
     struct grid grid;
 
-    grid_begin(&grid, visit, &record_batch_part, NULL, NULL);
+    grid_begin(&grid, visit, &record_batch_part, NULL, drawn);
     for (size_t at = 0; at < count; at++)
         for (size_t i = 0; i < batches[at].count; i++)
             grid_row_at(&grid, shards_name(visit->session->shards, at), &batches[at].part[i]);

@@ -22,13 +22,20 @@ static const char *kind_of(tl_state state)
     }
 }
 
+const char *part_state_words(tl_state state)
+{
+    return state == TL_STATE_SUCCEEDED ? "paid"
+           : state == TL_STATE_PARKED  ? "waits for a person"
+                                       : tl_state_name(state);
+}
+
 void part_state(struct visit *visit, const void *view)
 {
     struct page *page = &visit->answer->page;
     const tl_view *trade = view;
 
     page_format(page, "<span><span class=\"state %s\">%s</span>", kind_of(trade->state),
-                tl_state_name(trade->state));
+                part_state_words(trade->state));
     if (trade->conflict)
         page_put(page, " <span class=\"state bad\">conflict</span>");
     page_put(page, "</span>");

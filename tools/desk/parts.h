@@ -6,6 +6,8 @@
 #include "grid.h"
 #include "house.h"
 
+/* What people call it: "paid", "waits for a person". */
+const char *part_state_words(tl_state state);
 /* Of a tl_view: the state as a coloured word, with the word "conflict" beside it where that is so. */
 void part_state(struct visit *visit, const void *view);
 /* Of a tl_view: a link to the trade; its text is the serial number. */

@@ -59,7 +59,7 @@ static int is_from_elsewhere(const struct desk *desk, const struct request *requ
 int desk_takes_file(struct desk *desk, const char *path, const char *cookie)
 {
     struct session *session =
-        strcmp(path, "/statement") == 0 ? sessions_get(desk->sessions, cookie, 0) : NULL;
+        strcmp(path, "/statement") == 0 ? sessions_get(desk->sessions, cookie, 0, 0) : NULL;
 
     if (session != NULL)
         session_put(desk->sessions, session);
@@ -114,7 +114,7 @@ static const char no_such_account[] =
 static void end_session_before(struct desk *desk, const struct request *request)
 {
     struct session *before =
-        request->cookie[0] != '\0' ? sessions_get(desk->sessions, request->cookie, 0) : NULL;
+        request->cookie[0] != '\0' ? sessions_get(desk->sessions, request->cookie, 0, 0) : NULL;
 
     if (before == NULL)
         return;
@@ -279,7 +279,8 @@ void desk_answer(struct desk *desk, const struct request *request, struct answer
     if (answer_file(request, answer))
         return;
     if (request->cookie[0] != '\0')
-        visit.session = sessions_get(desk->sessions, request->cookie, !request->is_refresh);
+        visit.session = sessions_get(desk->sessions, request->cookie, !request->is_refresh,
+                                     strcmp(request->path, "/wall") == 0);
     /* Of a stranger's form nothing is read, but of the one that lets people in. */
     if ((visit.session == NULL && strcmp(request->path, "/login") != 0) ||
         check_body(desk, request, answer)) {

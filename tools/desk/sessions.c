@@ -71,10 +71,12 @@ void session_end(struct sessions *sessions, struct session *session)
     session_free(last);
 }
 
-static int is_over(const struct sessions *sessions, const struct session *session, int64_t now)
+static int is_over(const struct sessions *sessions, const struct session *session, int64_t now,
+                   int is_wall)
 {
     return now - session->used_ms > sessions->idle_ms ||
-           now - session->born_ms > sessions->longest_ms;
+           (now - session->born_ms > sessions->longest_ms &&
+            !(is_wall && !session->account.may_decide));
 }
 
 void sessions_sweep(struct sessions *sessions)
@@ -85,7 +87,8 @@ void sessions_sweep(struct sessions *sessions)
 
     pthread_mutex_lock(&sessions->mutex);
     for (unsigned i = 0; i < SESSIONS_MOST; i++)
-        if (sessions->all[i] != NULL && is_over(sessions, sessions->all[i], now)) {
+        if (sessions->all[i] != NULL &&
+            is_over(sessions, sessions->all[i], now, sessions->all[i]->is_wall)) {
             over[count++] = drop(sessions->all[i]);
             sessions->all[i] = NULL;
         }
@@ -149,7 +152,7 @@ struct session *sessions_add(struct sessions *sessions, const char *user, const 
     return NULL;
 }
 
-struct session *sessions_get(struct sessions *sessions, const char *cookie, int counts)
+struct session *sessions_get(struct sessions *sessions, const char *cookie, int counts, int is_wall)
 {
     struct session *found = NULL;
     const int64_t now = steady_ms();
@@ -158,12 +161,14 @@ struct session *sessions_get(struct sessions *sessions, const char *cookie, int 
     pthread_mutex_lock(&sessions->mutex);
     for (unsigned i = 0; i < SESSIONS_MOST; i++)
         if (sessions->all[i] != NULL && secret_equal(sessions->all[i]->id, cookie) &&
-            !is_over(sessions, sessions->all[i], now))
+            !is_over(sessions, sessions->all[i], now, is_wall))
             found = sessions->all[i];
     if (found != NULL) {
         found->users++;
-        if (counts)
+        if (counts) {
             found->used_ms = now;
+            found->is_wall = is_wall;
+        }
     }
     pthread_mutex_unlock(&sessions->mutex);
     return found;

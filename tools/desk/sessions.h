@@ -28,6 +28,7 @@ struct session {
     /* Under the mutex of all sessions. */
     int64_t born_ms, used_ms;
     unsigned users; /* requests that work with it now, and the table */
+    int is_wall;    /* nothing else is looked at with it */
     char notice[NOTICE_TEXT];
 };
 
@@ -40,8 +41,10 @@ void sessions_free(struct sessions *sessions);
 struct session *sessions_add(struct sessions *sessions, const char *user, const tl_account *account,
                              struct shards *shards);
 /* The session of this cookie, until session_put(); NULL: there is none, or not any more.  counts 0:
- * nobody's hand did it, so that its idle time goes on. */
-struct session *sessions_get(struct sessions *sessions, const char *cookie, int counts);
+ * nobody's hand did it, so that its idle time goes on.  is_wall: it is for the screen on the wall,
+ * which a reader's session shows for as long as nothing else is asked of it. */
+struct session *sessions_get(struct sessions *sessions, const char *cookie, int counts,
+                             int is_wall);
 struct session *session_keep(struct sessions *sessions, struct session *session);
 void session_put(struct sessions *sessions, struct session *session);
 /* Nobody gets it any more. */

@@ -75,7 +75,7 @@ static void stretch(struct page *page, const struct scale *scale, const tl_step 
     page_format(page, " y1=\"16\" y2=\"16\"><title>%s for %s</title></line>",
                 strcmp(kind, "hold") == 0     ? "held"
                 : strcmp(kind, "doubt") == 0  ? "in doubt"
-                : strcmp(kind, "parked") == 0 ? "parked"
+                : strcmp(kind, "parked") == 0 ? "waits for a person"
                                               : "waits",
                 tl_span_text(span, end_us - step->logged_us, TL_SPAN_WORDS));
 }
@@ -186,12 +186,13 @@ static void rule(struct page *page, const struct scale *scale)
 
 static void key(struct page *page)
 {
-    static const char *const kinds[][2] = {{"send", "send"},       {"answer", "answer"},
-                                           {"step", "other step"}, {"paid", "succeeded"},
-                                           {"failed", "failed"},   {"evidence", "evidence"},
-                                           {"decided", "decision"}};
-    static const char *const lines[][2] = {
-        {"hold", "held"}, {"doubt", "in doubt"}, {"wait", "waits"}, {"parked", "parked"}};
+    static const char *const kinds[][2] = {
+        {"send", "send"},     {"answer", "answer"},     {"step", "other step"}, {"paid", "paid"},
+        {"failed", "failed"}, {"evidence", "evidence"}, {"decided", "decision"}};
+    static const char *const lines[][2] = {{"hold", "held"},
+                                           {"doubt", "in doubt"},
+                                           {"wait", "waits"},
+                                           {"parked", "waits for a person"}};
 
     page_put(page, "<ul class=\"legend\">");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
