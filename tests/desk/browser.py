@@ -1,8 +1,9 @@
 """Drives a real browser through the desk, by Debian's chromedriver and python3-selenium.
 
-usage: browser.py LOG-OF-QUICKSTART FOLDER-FOR-SCREENSHOTS
+usage: browser.py LOG-OF-QUICKSTART STATEMENT FOLDER-FOR-SCREENSHOTS
 """
 import base64
+import csv
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-log_file, shots = sys.argv[1:]
+log_file, statement, shots = sys.argv[1:]
 with open(log_file, encoding="utf8") as file:
     log = file.read()
 base = re.search(r"The desk: (\S+)", log)[1]
@@ -276,6 +277,10 @@ def confirms(bob):
     bob.login("bob", password("bob"))
     bob.says("ann proposed · 1")
     bob.says("It waits for a second operator")
+    bob.go(base + "inbox")
+    bob.says("the bank says by phone: never arrived")
+    bob.shoot("inbox")
+    bob.go(base)
     bob.click("a.serial")
     bob.says("It waits for a second operator.")
     bob.click(".acts a")
@@ -383,6 +388,34 @@ def audits(ann):
     ann.until(lambda: ann.all(".verdict"))
     ann.says("The books are in order.")
     ann.shoot("audit")
+    for name in ("acts", "doctor"):
+        ann.go(base + name)
+        ann.shoot(name)
+
+
+def compares(ann):
+    """A statement that lacks two payments, and has the one that was decided to have failed."""
+    with open(statement, encoding="utf8") as file:
+        rows = list(csv.DictReader(file))
+    rows[-1].update(serial_no="COMPLAINT-1", cust_no="C-ANNA", amount_minor="125000",
+                    channel_key="", channel_ref="X-1")
+    with open(statement, "w", encoding="utf8", newline="") as file:
+        to = csv.DictWriter(file, rows[0], lineterminator="\n")
+        to.writeheader()
+        to.writerows(rows[1:])
+    ann.go(base + "audit")
+    ann.one("#file").send_keys(statement)
+    ann.click("form[action='/statement'] button")
+    ann.until(lambda: ann.all("a[href='/file']"))
+    ann.says("paid-failure")
+    ann.shoot("compared")
+    ann.click("a[href='/file']")
+    ann.says("contradicts the trade: a conflict")
+    ann.says("File 1 payment")
+    ann.shoot("file")
+    ann.go(base + "audit")
+    ann.click("a[href^='/finding']")
+    ann.shoot("finding")
 
 
 def works_without_script(plain, trade):
@@ -426,6 +459,7 @@ def main():
         turns_pages(ann)
         meets_a_script(ann)
         audits(ann)
+        compares(ann)
         works_without_script(arrives("plain", script=False), trade)
         session_expires(bob)
     assert not problems, "\n".join(problems)

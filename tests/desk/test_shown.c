@@ -63,6 +63,7 @@ TEST(test_now_shows_channels)
     EXPECT_PAGE(&ann, 200, "1 payment waits for its answer: <span class=\"money\">0.01\u00a0EUR");
     EXPECT_PAGE(&ann, 200, "<span class=\"state bad\">no answer for ");
     EXPECT_PAGE(&ann, 200, "href=\"/channels#channel--idempotent-" WITHDRAW_OP "\">Pause…</a>");
+    EXPECT_PAGE(&ann, 200, ">Pause the channel…</a>");
     EXPECT_PAGE(&ann, 200, "href=\"/runbook#channel-down\">");
     EXPECT_PAGE(&ann, 200, "<span>no audit is on record</span>");
     visitor_get(&ann, "/channels");
@@ -162,7 +163,10 @@ TEST(test_one_cause_is_one_group)
     EXPECT_PAGE(&ann, 200, ">OTHER-1</a>");
     EXPECT_NONE(&ann, ">GROUP-30</a>");
     EXPECT_PAGE(&ann, 200,
-                "data-l=\"1 h – 1 day\"><div><strong>31</strong><br><span class=\"money\">311.55");
+                "class=\"heat heat3\" data-l=\"1 h – 1 day\"><div><strong>31</strong><br><span "
+                "class=\"money\">311.55");
+    await_words(&ann, "/", "<polygon class=\"late\" points=\"");
+    EXPECT_PAGE(&ann, 200, "<rect class=\"outage\" y=\"0\"");
     snprintf(many, sizeof many, "%s", visitor_link(&ann, "/many?act=propose&amp;as=failed"));
     snprintf(list, sizeof list, "%s", visitor_link(&ann, "/trades?r="));
     visitor_get(&ann, list);
@@ -651,6 +655,20 @@ TEST(test_a_batch_and_a_reference)
 
 /* -------------------------------------------------------------------- a trade -- */
 
+/* What it is, what the channel said last, and what is next; the rest is folded. */
+static void expect_three_sentences(const char *body)
+{
+    const char *at = strstr(body, "<section class=\"card why\"><p>"), *end;
+    int paragraphs = -1; /* the first one is the state's word */
+
+    assert_non_null(at);
+    end = strstr(at, "</section>");
+    for (; (at = strstr(at, "<p")) != NULL && at < end; at++)
+        paragraphs++;
+    assert_int_equal(paragraphs, 3);
+    assert_non_null(strstr(body, "The whole explanation"));
+}
+
 /* Its rows, history, evidence, decisions and channel, who registered that, and who is in the way are
  * read once each. */
 TEST(test_a_trade_is_read_once)
@@ -666,6 +684,8 @@ TEST(test_a_trade_is_read_once)
     reads = statistic(operators.user[ANN], "select_commands");
     visitor_get(&v, path);
     EXPECT_PAGE(&v, 200, "Money may have moved");
+    EXPECT_PAGE(&v, 200, "<span class=\"lane\">from either end</span>");
+    expect_three_sentences(v.body);
     reads = statistic(operators.user[ANN], "select_commands") - reads;
     if (reads < 5 || reads > 11)
         fail_msg("%lld reads", reads);
