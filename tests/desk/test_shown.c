@@ -45,6 +45,11 @@ TEST(test_now_shows_channels)
 
     house_expect(&operators.h, "TRADE-C1", "C1", 1, TL_SUCCEEDED);
     house_expect(&operators.h, "TRADE-C2", "C1", 1, TL_SUCCEEDED);
+    /* One that was late. */
+    database_run(
+        operators.h.sql,
+        "UPDATE trade_lock SET created_at = created_at - INTERVAL 10 MINUTE, rev = rev + 1, "
+        "step = 'test' WHERE serial_no = 'TRADE-C2' AND lane = 'S'");
     operators_make_failed("TRADE-C3");
     house_rule(&operators.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&operators.h, "{\"kind\":\"drop_before\",\"endpoint\":\"query\",\"count\":0,"
@@ -56,6 +61,9 @@ TEST(test_now_shows_channels)
     EXPECT_PAGE(&ann, 200, "<strong>idempotent</strong> <span class=\"quiet\">" WITHDRAW_OP);
     EXPECT_PAGE(&ann, 200, "the last hour: 2 paid, 1 declined, 0 failed</span>");
     EXPECT_PAGE(&ann, 200, "<b>2</b> in three hours");
+    EXPECT_PAGE(&ann, 200, "no end a minute after the ask <b>0</b>, <b>1</b> in three hours");
+    EXPECT_PAGE(&ann, 200, "<polygon class=\"late\" points=\"");
+    EXPECT_PAGE(&ann, 200, "<rect class=\"outage\" y=\"0\"");
     /* It stands first, although nothing more ends. */
     EXPECT_PAGE(
         &ann, 200,
@@ -165,8 +173,6 @@ TEST(test_one_cause_is_one_group)
     EXPECT_PAGE(&ann, 200,
                 "class=\"heat heat3\" data-l=\"1 h – 1 day\"><div><strong>31</strong><br><span "
                 "class=\"money\">311.55");
-    await_words(&ann, "/", "<polygon class=\"late\" points=\"");
-    EXPECT_PAGE(&ann, 200, "<rect class=\"outage\" y=\"0\"");
     snprintf(many, sizeof many, "%s", visitor_link(&ann, "/many?act=propose&amp;as=failed"));
     snprintf(list, sizeof list, "%s", visitor_link(&ann, "/trades?r="));
     visitor_get(&ann, list);
