@@ -109,7 +109,7 @@ TEST(test_the_doctor)
     visitor_get(&v, "/doctor");
     EXPECT_PAGE(&v, 200, "<td data-l=\"Level\"><span class=\"state good\">ok</span></td>");
     EXPECT_PAGE(&v, 200, "<td data-l=\"Check\">schema</td>");
-    EXPECT_PAGE(&v, 200, "<td data-l=\"Sentence\">");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"What it means\">");
     visitor_leave(&v);
 }
 

@@ -571,6 +571,8 @@ TEST(test_a_statement_is_filed)
     visitor_get(&ann, "/file");
     EXPECT_PAGE(&ann, 200, "Payments of the file: 3: <span class=\"money\">2.00\u00a0EUR");
     EXPECT_PAGE(&ann, 200, "Trades that they are of: 2: <span class=\"money\">2.00\u00a0EUR");
+    EXPECT_PAGE(&ann, 200,
+                "Trades that are taken for paid: 1: <span class=\"money\">1.00\u00a0EUR");
     EXPECT_PAGE(&ann, 200, "Of them 1 contradict the row");
     EXPECT_PAGE(&ann, 200,
                 "0 known already (0 as contradicting),\n1 without a trade, 1 told twice");

@@ -151,7 +151,7 @@ static void write_form(struct visit *visit, const struct file *file)
 static void write_sums(struct page *page, const struct file *file)
 {
     const struct filing *filing = &file->filing;
-    tl_list_end paid = TL_LIST_END_INIT, returned = TL_LIST_END_INIT;
+    tl_list_end paid = TL_LIST_END_INIT, returned = TL_LIST_END_INIT, taken = filing->money;
     char apart[FILING_APART];
 
     statement_sum(file->statement.payments, file->statement.count, &paid, &returned);
@@ -159,6 +159,8 @@ static void write_sums(struct page *page, const struct file *file)
     part_sum_line(page, "Trades that they are of:", &filing->trades);
     if (returned.trades > 0)
         part_sum_line(page, "Payments that came back:", &returned);
+    taken.trades -= filing->contradicting;
+    part_sum_line(page, "Trades that are taken for paid:", &taken);
     page_format(page, "<p>%s</p>\n", filing_apart(apart, filing));
     if (filing->count > file->count)
         page_format(page,
@@ -203,10 +205,9 @@ static void write_file(struct visit *visit, unsigned http, const struct file *fi
     layout_begin(visit, http, "File a statement", PLACE_AUDIT, 0);
     page_format(page, "<div class=\"title\"><h1>File %s</h1></div>\n", file->compared->name);
     part_problem(page, problem, "This is what would be filed now.");
-    page_format(page, "<section class=\"card offer\"><h2>Success of %s trade%s", COUNT_TEXT(count),
-                count == 1 ? "" : "s");
-    part_sums(page, &file->filing.money);
-    page_put(page, "</h2>\n<p>It is kept for good and nobody can change it. A trade in process is "
+    page_format(page, "<section class=\"card offer\"><h2>%s payment%s would be filed</h2>\n",
+                COUNT_TEXT(count), count == 1 ? "" : "s");
+    page_put(page, "<p>It is kept for good and nobody can change it. A trade in process is "
                    "looked at at once, and success ends it as paid.</p>\n");
     write_sums(page, file);
     if (part_may_decide(visit) && count > 0)

@@ -289,7 +289,7 @@ void page_doctor(struct visit *visit)
         .says = "Everything that the guarantees rest on, asked of the server with your account. "
                 "`tradelock doctor` with a service’s account also proves that its steps are "
                 "recorded, and compares the shards of a fleet.",
-        .columns = "level,check,found,sentence",
+        .columns = "level,check,found,sentence=What it means",
         .nothing = "Nothing was found.",
         .record = &record_finding,
         .drawn = {{"level", cell_level}, {NULL, NULL}},
