@@ -395,6 +395,17 @@ TEST(test_two_close_a_finding)
     visitor_get(&ann, path);
     EXPECT_PAGE(&ann, 200, "You proposed to close it");
     EXPECT_NONE(&ann, "action=\"/finding\"");
+    visitor_get(&bob, "/inbox");
+    EXPECT_PAGE(&bob, 200, "<td data-l=\"What\">audit</td>");
+    EXPECT_PAGE(&bob, 200, "the ticket &lt;b&gt;4711&lt;/b&gt;");
+    for (int i = 0; i < PATIENCE_MS / 100 && (i == 0 || strstr(bob.body, "to be closed") == NULL);
+         i++) {
+        visitor_get(&bob, "/");
+        usleep(100000);
+    }
+    EXPECT_PAGE(&bob, 200,
+                "1 finding of an audit waits for a second operator, to be closed: "
+                "<a href=\"/inbox\">Inbox</a>");
     before = all_rows();
     send_half(&ann, "confirm", finding, "me too");
     EXPECT_PAGE(&ann, 409, "cannot confirm it");
@@ -580,6 +591,12 @@ TEST(test_a_statement_is_filed)
     EXPECT_PAGE(&ann, 200, "contradicts the trade: a conflict");
     EXPECT_PAGE(&ann, 200, "File 2 payments</button>");
     snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
+    /* A trade that moved on. */
+    database_run(operators.h.sql, "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = "
+                                  "'test' WHERE serial_no = 'FILE1' AND lane = 'S'");
+    file_it(&ann, seen, "bank", "daily");
+    EXPECT_PAGE(&ann, 409, "the statement or its trades are others since");
+    snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
     before = all_rows();
     refused_filings(&ann, &looking, seen);
     expect_unchanged(before);
@@ -606,6 +623,50 @@ TEST(test_a_statement_is_filed)
         2);
     visitor_close(&ann);
     visitor_close(&looking);
+}
+
+/* More than are filed at once: the same again does the rest. */
+TEST(test_a_long_statement_is_filed)
+{
+    struct visitor ann;
+    char seen[32], *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+
+    assert_non_null(to);
+    fputs(PAID, to);
+    for (int i = 1; i <= 302; i++)
+        fprintf(to, "LONG%d,C1," WITHDRAW_OP ",l%d,100,EUR\n", i, i);
+    fclose(to);
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, epoch, sends, proof, amount_minor, currency, "
+                 "channel_key, created_at, updated_at) SELECT 'C1', CONCAT('LONG', seq), "
+                 "'" WITHDRAW_OP "', 'S', 'F', 'test', UUID(), 'x', 1, 1, 1, 1, 'D', 100, 'EUR', "
+                 "CONCAT('key', seq), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_302");
+    come_in(&ann, operators.user[ANN]);
+    compare(&ann, text);
+    visitor_get(&ann, "/file");
+    EXPECT_PAGE(&ann, 200, "302 payments would be filed</h2>");
+    EXPECT_PAGE(&ann, 200, "At once the first 300 are filed; the same again does the rest.");
+    EXPECT_PAGE(&ann, 200, "and 252 more</p>");
+    EXPECT_PAGE(&ann, 200, "File 300 payments</button>");
+    snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
+    file_it(&ann, seen, "bank", "monthly");
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&ann, "/file");
+    EXPECT_PAGE(&ann, 200, "300 of 300 filed, on record as act ");
+    EXPECT_PAGE(&ann, 200, "300 known already (300 as contradicting)");
+    EXPECT_PAGE(&ann, 200, "File 2 payments</button>");
+    snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
+    file_it(&ann, seen, "bank", "monthly");
+    EXPECT_PAGE(&ann, 303, "");
+    assert_int_equal(database_number(operators.h.sql, "SELECT SUM(conflict) FROM trade_lock WHERE "
+                                                      "serial_no LIKE 'LONG%%' AND lane = 'S'"),
+                     302);
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no LIKE 'LONG%%'");
+    visitor_close(&ann);
+    free(text);
 }
 
 TESTS_OF(audit, set_up, tear_down)

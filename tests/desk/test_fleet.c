@@ -997,6 +997,17 @@ TEST_IN(test_each_shard_files_its_own, clear, NULL)
     EXPECT_PAGE(&ann, 200, "2 of 2 filed, on record as act ");
     EXPECT_PAGE(&ann, 200, " at shard a, act ");
     EXPECT_PAGE(&ann, 200, "2 known already");
+    visitor_get(&ann, "/acts");
+    EXPECT_PAGE(&ann, 200, "<h2>Shard b</h2>");
+    EXPECT_PAGE(&ann, 200, " desk: --statement bank.csv --source bank");
+    snprintf(text, sizeof text, "%s", visitor_link(&ann, "/acts?no="));
+    visitor_get(&ann, text);
+    EXPECT_PAGE(&ann, 200, ">A1</a>");
+    EXPECT_NONE(&ann, ">B1</a>");
+    visitor_get(&ann, "/acts?no=1&shard=c");
+    EXPECT_PAGE(&ann, 404, "This link is of no act.");
+    visitor_get(&ann, "/inbox");
+    EXPECT_PAGE(&ann, 200, "<h2>Shard b</h2>");
     for (int i = 0; i < SHARDS; i++)
         assert_int_equal(count(i, "trade_evidence"), 1);
     visitor_leave(&eve);

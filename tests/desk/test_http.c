@@ -451,7 +451,7 @@ TEST(test_many_at_once)
     visitor_get(&bob, "/");
     EXPECT_PAGE(&bob, 200, "proposed “failed” for 2 trades");
     visitor_get(&bob, path);
-    EXPECT_PAGE(&bob, 200, "Confirm failed: 2 trades");
+    EXPECT_PAGE(&bob, 200, "<section class=\"card offer last\"><h2>Confirm failed: 2 trades");
     snprintf(seen, sizeof seen, "%s", visitor_field(&bob, "seen"));
     database_run(operators.h.sql, "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = "
                                   "'test' WHERE serial_no = 'MANY-2' AND lane = 'S'");
