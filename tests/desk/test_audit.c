@@ -358,6 +358,22 @@ static void refused_halves(struct visitor *ann, struct visitor *bob, const char 
     EXPECT_PAGE(ann, 404, "Nothing was done");
 }
 
+/* What waits for a second operator stands there, and Now leads to it. */
+static void expect_in_inbox(struct visitor *visitor)
+{
+    visitor_get(visitor, "/inbox");
+    EXPECT_PAGE(visitor, 200, "<td data-l=\"What\">audit</td>");
+    EXPECT_PAGE(visitor, 200, "the ticket &lt;b&gt;4711&lt;/b&gt;");
+    for (int i = 0;
+         i < PATIENCE_MS / 100 && (i == 0 || strstr(visitor->body, "to be closed") == NULL); i++) {
+        visitor_get(visitor, "/");
+        usleep(100000);
+    }
+    EXPECT_PAGE(visitor, 200,
+                "1 finding of an audit waits for a second operator, to be closed: "
+                "<a href=\"/inbox\">Inbox</a>");
+}
+
 TEST(test_two_close_a_finding)
 {
     struct visitor ann, bob, looking;
@@ -395,17 +411,7 @@ TEST(test_two_close_a_finding)
     visitor_get(&ann, path);
     EXPECT_PAGE(&ann, 200, "You proposed to close it");
     EXPECT_NONE(&ann, "action=\"/finding\"");
-    visitor_get(&bob, "/inbox");
-    EXPECT_PAGE(&bob, 200, "<td data-l=\"What\">audit</td>");
-    EXPECT_PAGE(&bob, 200, "the ticket &lt;b&gt;4711&lt;/b&gt;");
-    for (int i = 0; i < PATIENCE_MS / 100 && (i == 0 || strstr(bob.body, "to be closed") == NULL);
-         i++) {
-        visitor_get(&bob, "/");
-        usleep(100000);
-    }
-    EXPECT_PAGE(&bob, 200,
-                "1 finding of an audit waits for a second operator, to be closed: "
-                "<a href=\"/inbox\">Inbox</a>");
+    expect_in_inbox(&bob);
     before = all_rows();
     send_half(&ann, "confirm", finding, "me too");
     EXPECT_PAGE(&ann, 409, "cannot confirm it");
@@ -557,6 +563,21 @@ static void refused_filings(struct visitor *ann, struct visitor *looking, const 
     EXPECT_PAGE(ann, 409, "File 1 payment</button>");
 }
 
+/* The file's count and sums beside those of the trades, and what becomes of its payments. */
+static void expect_preview(const struct visitor *visitor)
+{
+    EXPECT_PAGE(visitor, 200, "Payments of the file: 3: <span class=\"money\">2.00\u00a0EUR");
+    EXPECT_PAGE(visitor, 200, "Trades that they are of: 2: <span class=\"money\">2.00\u00a0EUR");
+    EXPECT_PAGE(visitor, 200,
+                "Trades that are taken for paid: 1: <span class=\"money\">1.00\u00a0EUR");
+    EXPECT_PAGE(visitor, 200, "Of them 1 contradict the row");
+    EXPECT_PAGE(visitor, 200,
+                "0 known already (0 as contradicting),\n1 without a trade, 1 told twice");
+    EXPECT_PAGE(visitor, 200, ">FILE1</a>");
+    EXPECT_PAGE(visitor, 200, "contradicts the trade: a conflict");
+    EXPECT_PAGE(visitor, 200, "File 2 payments</button>");
+}
+
 /* What is new in it becomes evidence once, and another amount a conflict. */
 TEST(test_a_statement_is_filed)
 {
@@ -580,16 +601,7 @@ TEST(test_a_statement_is_filed)
     compare(&ann, text);
     EXPECT_PAGE(&ann, 200, "href=\"/file\">File its payments…</a>");
     visitor_get(&ann, "/file");
-    EXPECT_PAGE(&ann, 200, "Payments of the file: 3: <span class=\"money\">2.00\u00a0EUR");
-    EXPECT_PAGE(&ann, 200, "Trades that they are of: 2: <span class=\"money\">2.00\u00a0EUR");
-    EXPECT_PAGE(&ann, 200,
-                "Trades that are taken for paid: 1: <span class=\"money\">1.00\u00a0EUR");
-    EXPECT_PAGE(&ann, 200, "Of them 1 contradict the row");
-    EXPECT_PAGE(&ann, 200,
-                "0 known already (0 as contradicting),\n1 without a trade, 1 told twice");
-    EXPECT_PAGE(&ann, 200, ">FILE1</a>");
-    EXPECT_PAGE(&ann, 200, "contradicts the trade: a conflict");
-    EXPECT_PAGE(&ann, 200, "File 2 payments</button>");
+    expect_preview(&ann);
     snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
     /* A trade that moved on. */
     database_run(operators.h.sql, "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = "
