@@ -211,6 +211,8 @@ tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
     status = act_check(act_no, row_no);
     if (status == TL_OK)
         status = evidence_file(client, evidence, &act);
+    if (status == TL_LOST)
+        status = tl_moved_on(client, &evidence->key, seen->fence);
     return status == TL_LOST || status == TL_NOT_FOUND
                ? act_left_alone(client, act_no, row_no, &evidence->key, seen->fence, status)
                : status;
@@ -241,10 +243,12 @@ static const char *did(const char *name)
     return "went on with it";
 }
 
+/* Evidence and people's words change a row, and not its fence. */
 tl_status act_moved_on(db *connection, const tl_key *key, uint64_t seen)
 {
     RESULT row = DB_RESULT_INIT;
-    char ago[TL_SPAN_TEXT];
+    char ago[TL_SPAN_TEXT], fences[80] = "";
+    uint64_t fence;
 
     TRY(read_status(connection,
                     SQL_RUN(connection, &row, last_step, .cust_no = db_text(key->cust_no),
@@ -253,13 +257,29 @@ tl_status act_moved_on(db *connection, const tl_key *key, uint64_t seen)
     if (row.rows == 0)
         return error_set(TL_NOT_FOUND, "there is no trade %s %s %s", key->serial_no, key->cust_no,
                          key->op_code);
-    return error_set(TL_LOST,
-                     "the trade has moved on: %s %s %s ago (its fence is %" PRIu64
-                     " now, not %" PRIu64 "); look at it again",
+    fence = db_get_uint(&row, 0, COLUMN_last_step_fence);
+    if (fence != seen)
+        snprintf(fences, sizeof fences, " (its fence is %" PRIu64 " now, not %" PRIu64 ")", fence,
+                 seen);
+    return error_set(TL_LOST, "the trade has moved on: %s %s %s ago%s; look at it again",
                      db_get_text(&row, 0, COLUMN_last_step_account),
                      did(db_get_text(&row, 0, COLUMN_last_step_step)),
                      tl_span_text(ago, db_get_int(&row, 0, COLUMN_last_step_ago_us), TL_SPAN_WORDS),
-                     db_get_uint(&row, 0, COLUMN_last_step_fence), seen);
+                     fences);
+}
+
+tl_status tl_moved_on(tl_client *client, const tl_key *key, uint64_t fence)
+{
+    char retry_op[TL_OP_MAX + 1];
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_key(key, retry_op);
+    if (status == TL_OK)
+        status = act_moved_on(connection, key, fence);
+    read_end(client, connection);
+    return status;
 }
 
 /* The record that a purge leaves, and the purge of such records. */

@@ -104,9 +104,7 @@ static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside
 /* Why the step changed nothing; TL_OK: it would succeed now. */
 static tl_status explain(const struct retry_now *r)
 {
-    db *connection = NULL;
     view_inside inside;
-    tl_status status;
     tl_view view;
 
     TRY(read_view(r, &view, &inside));
@@ -115,12 +113,8 @@ static tl_status explain(const struct retry_now *r)
     if (view.status == 'F')
         return error_set(TL_FAILED, "the trade has failed, with proof; nothing is to be "
                                     "done");
-    if (view.fence != r->fence) {
-        TRY(read_begin(r->client, &connection));
-        status = act_moved_on(connection, r->key, r->fence);
-        read_end(r->client, connection);
-        return status;
-    }
+    if (view.fence != r->fence)
+        return tl_moved_on(r->client, r->key, r->fence);
     if (inside.alive)
         return error_set(TL_BUSY, "%s is at it; nothing is waiting",
                          view.holder[0] != '\0' ? view.holder : "another process");
@@ -137,9 +131,7 @@ static tl_status retry(const struct retry_now *r)
     if (status != TL_LOST)
         return status;
     status = explain(r);
-    return status == TL_OK
-               ? error_set(TL_LOST, "the trade has moved on meanwhile; look at it again")
-               : status;
+    return status == TL_OK ? tl_moved_on(r->client, r->key, r->fence) : status;
 }
 
 tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence, const char *actor,

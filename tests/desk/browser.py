@@ -326,7 +326,7 @@ def sends_the_old_page(ann, old):
     ann.browser.switch_to.window(old)
     ann.type("#reason-proposefailed", "late")
     ann.click("form:has(#reason-proposefailed) button")
-    ann.says("Nothing was done. The trade has moved on since the page was made")
+    ann.says("Nothing was done. It was refused: the trade has moved on: ")
     ann.says("It failed, with proof")
     ann.says("You wrote: “late”")
     ann.shoot("stale")

@@ -442,7 +442,7 @@ static tl_status file(tl_client *client, const tl_key *key, const struct decisio
     if (status != TL_OK)
         return status;
     if (fence != decision->fence)
-        return TL_LOST;
+        return tl_moved_on(client, key, decision->fence);
     evidence.key = *key;
     evidence.epoch = decision->epoch;
     evidence.outcome = decision->outcome;

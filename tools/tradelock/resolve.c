@@ -129,6 +129,7 @@ enum { CONFIRMED, MOVED_ON };
 /* What act of this database is looked at. */
 struct confirming {
     struct many *many;
+    tl_client *client;
     uint64_t act_no, rows;
     int is_own, is_other;
 };
@@ -146,8 +147,8 @@ static int take_proposed(void *context, const tl_proposed *proposed)
         c->many->apart[CONFIRMED]++;
     if (!proposed->confirmed && !proposed->stands) {
         c->many->apart[MOVED_ON]++;
-        bulk_leave_out(&c->many->bulk, &proposed->key,
-                       "the trade has moved on since it was proposed");
+        (void)tl_moved_on(c->client, &proposed->key, proposed->fence);
+        bulk_leave_out(&c->many->bulk, &proposed->key, tl_error_message());
     }
     if (!proposed->stands)
         return 0;
@@ -160,7 +161,7 @@ static int take_proposed(void *context, const tl_proposed *proposed)
 
 static int look_at_act(struct many *self, tl_client *client, uint64_t act_no)
 {
-    struct confirming c = {.many = self, .act_no = act_no};
+    struct confirming c = {.many = self, .client = client, .act_no = act_no};
     const tl_status status = tl_proposed_list(client, act_no, take_proposed, &c);
 
     if (status != TL_OK)

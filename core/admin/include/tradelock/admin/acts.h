@@ -83,6 +83,9 @@ TL_EXPORT tl_status tl_act_note(tl_client *client, const tl_act *act, const char
 TL_EXPORT tl_status tl_evidence_file(tl_client *client, const tl_evidence *evidence,
                                      const char *actor);
 
+/* TL_LOST, with the sentence who moved the trade on since this fence was seen, and how long ago. */
+TL_EXPORT tl_status tl_moved_on(tl_client *client, const tl_key *key, uint64_t fence);
+
 /* What the database has of a payment that a statement tells. */
 typedef struct tl_payment_view {
     size_t number;        /* of the payment: 0 is the first */
