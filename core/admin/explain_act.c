@@ -6,6 +6,8 @@
 #include "client/blocker.h"
 #include "client/read.h"
 
+#include <tradelock/money.h>
+
 #include <stdio.h>
 
 #define COMMAND 1024
@@ -67,14 +69,14 @@ static void say_retry(explaining *e)
 static void say_evidence(explaining *e, const char *text)
 {
     const tl_view *v = &e->view;
-    char command[COMMAND], paid[64];
+    char command[COMMAND], paid[TL_AMOUNT_TEXT];
 
     begin_command(command, e, "evidence add");
     add_words(command, " --outcome SUCCEEDED --source 'SOURCE' --ref 'REFERENCE'");
     if (v->currency[0] != '\0') {
-        snprintf(paid, sizeof paid, " --amount %lld --currency %s", (long long)v->amount_minor,
-                 v->currency);
-        add_words(command, paid);
+        add_words(command, " --amount '");
+        add_words(command, tl_amount_text(paid, v->amount_minor, v->currency));
+        add_words(command, "'");
     }
     explain_say(e, TL_TOPIC_ACT, command, "%s", text);
 }

@@ -391,6 +391,8 @@ static const char *or_empty(const char *text)
 static void prepare(struct list *list)
 {
     const tl_filter *f = list->filter;
+    char currency[TL_CURRENCY + 1];
+    int64_t over_minor = -1;
 
     list->page = list->left < 240 ? list->left + 16 : 256;
     list->operation_count = 0;
@@ -398,6 +400,8 @@ static void prepare(struct list *list)
     list->status[0] = f->status;
     if (f->op != NULL)
         snprintf(list->retry_op, sizeof list->retry_op, "%s%s", f->op, TL_RETRY_SUFFIX);
+    if (f->amount_over != NULL)
+        (void)tl_amount_read(f->amount_over, f->currency, &over_minor, currency);
     list->serials = (store_serials){"", LIST_LAST_TEXT};
     if (f->serial != NULL) {
         list->serials = (store_serials){f->serial, f->serial};
@@ -415,7 +419,7 @@ static void prepare(struct list *list)
                                       .log_no = or_empty(f->log_uuid),
                                       .batch = or_empty(f->batch),
                                       .channel_ref = or_empty(f->channel_ref),
-                                      .amount_over = f->amount_over > 0 ? f->amount_over : -1,
+                                      .amount_over = over_minor,
                                       .since_us = f->since_us,
                                       .until_us = f->until_us != 0 ? f->until_us : STRETCH_END_US,
                                       .as_of_us = f->as_of_us,

@@ -65,8 +65,6 @@ static tl_status check_numbers(const tl_filter *filter)
         filter->since_us > STRETCH_END_US || filter->until_us > STRETCH_END_US ||
         filter->as_of_us > STRETCH_END_US)
         return error_set(TL_INVALID, "a moment lies between the years 1970 and 9998");
-    if (filter->amount_over < 0)
-        return error_set(TL_INVALID, "an amount is not negative");
     return TL_OK;
 }
 
@@ -87,8 +85,7 @@ static tl_status check_amount(const tl_filter *filter)
     const char *currency = filter->currency;
 
     if (!money_read(&money, filter->amount))
-        return error_set(TL_INVALID, "amount: is not written as 1,250.00 EUR, 1250.00, or 125000 "
-                                     "EUR minor units");
+        return error_set(TL_INVALID, MONEY_UNREAD);
     if (currency == NULL)
         currency = money.currency;
     if (currency[0] != '\0' && money_minor(&money, currency) < 0)
@@ -99,6 +96,8 @@ static tl_status check_amount(const tl_filter *filter)
 tl_status list_names_check(const tl_filter *filter)
 {
     uint8_t uuid[TEXT_UUID];
+    char currency[TL_CURRENCY + 1];
+    int64_t minor;
 
     TRY(filter->op != NULL ? check_op(filter->op) : TL_OK);
     TRY(check_name("customer", filter->cust, TL_CUST_MAX));
@@ -116,6 +115,8 @@ tl_status list_names_check(const tl_filter *filter)
         TRY(check_trace(filter->trace));
     if (filter->amount != NULL)
         TRY(check_amount(filter));
+    if (filter->amount_over != NULL)
+        TRY(tl_amount_read(filter->amount_over, filter->currency, &minor, currency));
     if (filter->held && filter->newest_first)
         return error_set(TL_INVALID, "what is held is not listed among what is finished");
     if (filter->serial != NULL && filter->serial_prefix != NULL)
@@ -278,6 +279,15 @@ static int passes_amount(const char *amount, const tl_view *view)
            money_minor(&money, view->currency) == view->amount_minor;
 }
 
+static int passes_over(const tl_filter *f, const tl_view *view)
+{
+    char currency[TL_CURRENCY + 1];
+    int64_t minor;
+
+    return tl_amount_read(f->amount_over, f->currency, &minor, currency) == TL_OK &&
+           strcmp(currency, view->currency) == 0 && view->amount_minor > minor;
+}
+
 static int passes_names(const tl_filter *f, const tl_view *view)
 {
     return (f->op == NULL || list_op_matches(f->op, view->op_code)) &&
@@ -310,7 +320,7 @@ int list_filter_passes(const tl_filter *f, const tl_view *view)
 {
     return (f->status == 0 || f->status == view->status) &&
            (f->lane == 0 || f->lane == view->lane) && passes_names(f, view) &&
-           passes_times(f, view) && (f->amount_over == 0 || view->amount_minor > f->amount_over) &&
+           passes_times(f, view) && (f->amount_over == NULL || passes_over(f, view)) &&
            (!f->held || (view->status == 'P' && view->session_id[0] != '\0')) &&
            (!f->parked || view->parked[0] != '\0') &&
            (!f->in_doubt || view->state == TL_STATE_IN_DOUBT) && (!f->conflict || view->conflict);

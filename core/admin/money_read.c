@@ -1,6 +1,10 @@
 /* Reads money as people write it.  Touches no state. */
 #include "admin/money_read.h"
 
+#include "base/error.h"
+
+#include <tradelock/admin/trades.h>
+
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -115,4 +119,39 @@ int64_t money_minor(const struct money *money, const char *currency)
         if (__builtin_mul_overflow(minor, 10, &minor))
             return -1;
     return minor;
+}
+
+/* A bare whole number may be meant in minor units, as programs write it: not where money is filed. */
+static int is_ambiguous(const struct money *money, const char *currency)
+{
+    return money->currency[0] == '\0' && !money->is_minor && money->decimals == 0 &&
+           tl_currency_digits(currency) != 0;
+}
+
+tl_status tl_amount_read(const char *text, const char *currency, int64_t *minor,
+                         char of[TL_CURRENCY + 1])
+{
+    struct money money;
+    int64_t number;
+
+    error_clear();
+    if (text == NULL || minor == NULL || of == NULL)
+        return error_set(TL_INVALID, "tl_amount_read: text, minor or of is NULL");
+    if (!money_read(&money, text))
+        return error_set(TL_INVALID, MONEY_UNREAD);
+    if (currency == NULL || currency[0] == '\0')
+        currency = money.currency;
+    if (currency[0] == '\0')
+        return error_set(TL_INVALID, "amount: of which currency, as in 1,250.00 EUR");
+    if (is_ambiguous(&money, currency))
+        return error_set(TL_INVALID,
+                         "amount: %s may be whole or minor units: write 1,250.00 EUR, or 125000 "
+                         "EUR minor units",
+                         text);
+    number = money_minor(&money, currency);
+    if (number < 0 || strlen(currency) != TL_CURRENCY)
+        return error_set(TL_INVALID, "amount: is none in %s", currency);
+    *minor = number;
+    memcpy(of, currency, TL_CURRENCY + 1);
+    return TL_OK;
 }

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#define MONEY_UNREAD "amount: is not written as 1,250.00 EUR, 1250.00, or 125000 EUR minor units"
+
 struct money {
     char currency[TL_CURRENCY + 1]; /* "": none was named */
     int64_t number;                 /* with its decimals: 125050 of 1,250.50 */

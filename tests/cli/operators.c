@@ -142,8 +142,7 @@ void operators_make_failed(const char *serial)
 void operators_say_paid(const char *serial, const char *ref)
 {
     ENDS(RUN("evidence", "add", serial, "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED", "--ref", ref,
-             "--amount", "100", "--currency", "EUR", "--source", "statement", "--config",
-             operators.config[ANN]),
+             "--amount", "1.00 EUR", "--source", "statement", "--config", operators.config[ANN]),
          1);
 }
 

@@ -184,7 +184,7 @@ TEST(test_preview_counts)
     assert_null(strstr(o->out, "P4"));
     output_free(o);
     document =
-        output_ended(RETRY("--where", "channel=see currency=EUR amount-over=100", "--json"), 1);
+        output_ended(RETRY("--where", "channel=see currency=EUR amount-over=1.00EUR", "--json"), 1);
     assert_int_equal(json_integer_value(json_object_get(document, "planned")), 1);
     assert_true(json_is_null(json_object_get(document, "act")));
     money = json_array_get(json_object_get(document, "money"), 0);

@@ -480,7 +480,7 @@ TEST_IN(test_one_trade, clear, NULL)
                                                     "serial_no = 'B1' AND parked IS NOT NULL"),
                      0);
     ENDS(FLEET("evidence", "add", "A1", cust(A, 0), OP, "--outcome", "SUCCEEDED", "--source",
-               "statement", "--amount", "1000", "--currency", "EUR"),
+               "statement", "--amount", "10.00 EUR"),
          0);
     assert_int_equal(database_number(shards[A].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 0);

@@ -55,6 +55,9 @@ TEST(test_a_conflict_does_not_fail)
     tl_lock_free(lock);
 }
 
+#define PAID(...)                                                                                  \
+    EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", __VA_ARGS__)
+
 /* Whatever path it takes: SQL, the library, one payment. */
 TEST(test_no_path_files_another_amount)
 {
@@ -73,11 +76,13 @@ TEST(test_no_path_files_another_amount)
                  "account, filed_at, currency, contradicts) VALUES ('C1', 'D2', 'WITHDRAW', 1, "
                  "'SUCCEEDED', 'x', '', NOW(), 'USD', 0)");
     EXPECT_USAGE(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED"), "how much was paid");
-    EXPECT_USAGE(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "100"),
-                 "of which currency");
-    ENDS(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "99", "--currency",
-                  "EUR"),
-         1, "");
+    EXPECT_USAGE(PAID("100"), "--amount: of which currency, as in 1,250.00 EUR");
+    EXPECT_USAGE(PAID("100", "--currency", "EUR"), "--amount: 100 may be whole or minor units");
+    EXPECT_USAGE(PAID("1.00 EUR", "--currency", "USD"), "--amount: is none in USD");
+    EXPECT_USAGE(PAID("1.005 EUR"), "--amount: is none in EUR");
+    EXPECT_USAGE(PAID("much"), "--amount: is not written as 1,250.00 EUR");
+    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = 'D3'"), 0);
+    ENDS(PAID("0.99 EUR"), 1, "");
     assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'D_' AND "
                             "conflict = 1 AND success_epoch IS NULL"),
                      3);

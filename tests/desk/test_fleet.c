@@ -176,16 +176,15 @@ static const char *open_page(struct visitor *v, const char *page, const char *se
 static void send_to(struct visitor *v, const char *act, const char *as, const char *ref,
                     const char *shard)
 {
-    char token[64], epoch[16], fence[32], amount[24], currency[8];
+    char token[64], epoch[16], fence[32], amount[24];
 
     snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
     snprintf(epoch, sizeof epoch, "%s", visitor_field(v, "epoch"));
     snprintf(amount, sizeof amount, "%s", visitor_field(v, "amount"));
-    snprintf(currency, sizeof currency, "%s", visitor_field(v, "currency"));
     snprintf(fence, sizeof fence, "%s", visitor_field(v, "fence"));
     visitor_post(v, "/decide", NULL, "token", token, "r", ref, "act", act, "as", as, "fence", fence,
                  "epoch", epoch, "reason", "the bank's letter", "outcome", "SUCCEEDED", "source",
-                 "letter", "shard", shard, "amount", amount, "currency", currency);
+                 "letter", "shard", shard, "amount", amount);
 }
 
 static void send_it(struct visitor *v, const char *act, const char *as, const char *ref)

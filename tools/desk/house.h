@@ -136,6 +136,7 @@ struct decision {
     const char *outcome, *channel_ref, *source;
     int final;
     tl_payment_amount amount; /* of success */
+    char currency[TL_CURRENCY + 1];
 };
 
 /* The answer of the library's call; TL_LOST: the trade has moved on since the fence was seen. */

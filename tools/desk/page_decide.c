@@ -63,7 +63,7 @@ static const char *typed_or(struct visit *visit, const struct offer *offer, cons
 static void evidence_fields(struct visit *visit, const struct offer *offer, const tl_view *view)
 {
     struct page *page = &visit->answer->page;
-    char minor[24] = "", amount[TL_AMOUNT_TEXT];
+    char amount[TL_AMOUNT_TEXT];
     static const char *const outcomes[] = {"SUCCEEDED", "FAILED",  "DECLINED", "ACCEPTED",
                                            "PENDING",   "UNKNOWN", "NOT_SENT"};
 
@@ -74,20 +74,15 @@ static void evidence_fields(struct visit *visit, const struct offer *offer, cons
                     strcmp(typed(visit, offer, "outcome"), outcomes[i]) == 0 ? " selected" : "",
                     outcomes[i]);
     page_put(page, "</select>\n");
-    if (view->currency[0] != '\0')
-        snprintf(minor, sizeof minor, "%" PRId64, view->amount_minor);
+    (void)tl_amount_text(amount, view->amount_minor, view->currency);
     page_format(page,
-                "<label for=\"paid\">SUCCEEDED: how much was paid, in minor units</label>"
-                "<input id=\"paid\" type=\"number\" min=\"0\" step=\"1\" name=\"amount\" "
-                "value=\"%s\">\n"
-                "<label for=\"currency\">Its currency</label>"
-                "<input id=\"currency\" maxlength=\"3\" autocomplete=\"off\" name=\"currency\" "
-                "value=\"%s\">\n",
-                typed_or(visit, offer, "amount", minor),
-                typed_or(visit, offer, "currency", view->currency));
-    if (minor[0] != '\0')
+                "<label for=\"paid\">SUCCEEDED: how much was paid</label>"
+                "<input id=\"paid\" maxlength=\"%d\" autocomplete=\"off\" "
+                "placeholder=\"1,250.00 EUR\" name=\"amount\" value=\"%s\">\n",
+                TL_AMOUNT_TEXT - 1, typed_or(visit, offer, "amount", amount));
+    if (amount[0] != '\0')
         page_format(page, "<p>The trade is of %s: whatever else was paid is a conflict.</p>\n",
-                    tl_amount_text(amount, view->amount_minor, view->currency));
+                    amount);
     page_format(page,
                 "<label for=\"source\">Who says so</label><input id=\"source\" name=\"source\" "
                 "maxlength=\"63\" required autocomplete=\"off\" placeholder=\"statement "
@@ -111,7 +106,7 @@ static int write_offer(struct visit *visit, const struct offer *offer, const tl_
     struct page *page = &visit->answer->page;
     const char *as = as_of(offer);
     const char *act = act_word(offer->act);
-    char fence[24], epoch[16], id[64];
+    char fence[24], epoch[16], id[64], amount[TL_AMOUNT_TEXT];
 
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
     snprintf(epoch, sizeof epoch, "%" PRIu32, view->epoch);
@@ -131,7 +126,7 @@ static int write_offer(struct visit *visit, const struct offer *offer, const tl_
     if (offer->act == ACT_EVIDENCE)
         part_command(page, "evidence", "add", view->serial_no, view->cust_no, view->op_code,
                      "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT", "--amount",
-                     view->currency[0] != '\0' ? "N" : "", "--currency", view->currency);
+                     tl_amount_text(amount, view->amount_minor, view->currency));
     else if (offer->act == ACT_RETRY)
         part_command(page, "retry", view->serial_no, view->cust_no, view->op_code, "--fence", fence,
                      "--reason", "TEXT");
@@ -329,20 +324,16 @@ int read_as(tl_decision *as, const char *word)
 }
 
 /* What success is told to have moved. */
-static int read_amount(const struct form *form, struct decision *decision)
+static tl_status read_amount(const struct form *form, struct decision *decision)
 {
     tl_payment_amount *amount = &decision->amount;
-    const char *minor = form_get(form, "amount"), *currency = form_get(form, "currency");
-    uint64_t number = 0;
+    const char *text = form_get(form, "amount");
 
-    if (strcmp(decision->outcome, "SUCCEEDED") != 0)
-        return 1;
-    amount->is_told = minor[0] != '\0';
-    amount->currency = currency[0] != '\0' ? currency : NULL;
-    if (amount->is_told && !read_number(minor, INT64_MAX, &number))
-        return 0;
-    amount->amount_minor = (int64_t)number;
-    return 1;
+    if (strcmp(decision->outcome, "SUCCEEDED") != 0 || text[0] == '\0')
+        return TL_OK;
+    amount->is_told = 1;
+    amount->currency = decision->currency;
+    return tl_amount_read(text, NULL, &amount->amount_minor, decision->currency);
 }
 
 /* 0: no page of ours sends such a form. */
@@ -363,7 +354,7 @@ static int read_decision(struct visit *visit, struct decision *decision)
     decision->source = form_get(form, "source");
     decision->final = form_get(form, "final")[0] != '\0';
     if (!read_number(form_get(form, "fence"), INT64_MAX, &decision->fence) ||
-        !read_number(form_get(form, "epoch"), UINT32_MAX, &epoch) || !read_amount(form, decision))
+        !read_number(form_get(form, "epoch"), UINT32_MAX, &epoch))
         return 0;
     decision->epoch = (uint32_t)epoch;
     if (decision->act == ACT_PROPOSE || decision->act == ACT_CONFIRM)
@@ -413,10 +404,7 @@ static void refuse(struct visit *visit, tl_status status)
 {
     char said[1024];
 
-    if (status == TL_LOST)
-        snprintf(said, sizeof said,
-                 "The trade has moved on since the page was made that you decided on.");
-    else if (status == TL_UNKNOWN)
+    if (status == TL_UNKNOWN)
         snprintf(said, sizeof said,
                  "The answer of the server was lost, so perhaps it was done: look at the trade. "
                  "The same again is harmless.");
@@ -475,7 +463,9 @@ void page_decided(struct visit *visit)
     }
     if (visit_is_of_fleet(visit) && !go_to_shown(visit, &ref))
         return;
-    status = house_decide(visit->client, &ref, &decision);
+    status = read_amount(&visit->request->body, &decision);
+    if (status == TL_OK)
+        status = house_decide(visit->client, &ref, &decision);
     if (status != TL_OK && status != TL_IN_CONFLICT) {
         refuse(visit, status);
         return;

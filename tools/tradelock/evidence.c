@@ -162,6 +162,7 @@ static int evidence_statement(const struct asked *asked)
 
 static struct request {
     tl_evidence evidence;
+    const char *amount; /* as it was typed */
     struct asked asked; /* of a statement; its actor is that of one payment, too */
 } request = {.evidence = {.version = TL_EVIDENCE_VERSION}};
 
@@ -213,6 +214,23 @@ static int check_statement(void)
     return EXIT_DONE;
 }
 
+/* EXIT_DONE, or what is wrong with the amount was said. */
+static int check_amount(void)
+{
+    static char currency[TL_CURRENCY + 1];
+    tl_payment_amount *amount = &request.evidence.amount;
+    tl_status status;
+
+    if (request.amount == NULL)
+        return EXIT_DONE;
+    status = tl_amount_read(request.amount, amount->currency, &amount->amount_minor, currency);
+    if (status != TL_OK)
+        return usage_error("--%s", tl_error_message());
+    amount->is_told = 1;
+    amount->currency = currency;
+    return EXIT_DONE;
+}
+
 static int check(int argc, char **argv)
 {
     const char *verb = argc > 0 ? argv[0] : "";
@@ -233,7 +251,7 @@ static int check(int argc, char **argv)
         return usage_error("--outcome is missing");
     if (adds && evidence->source == NULL)
         return usage_error("--source is missing: it says who knows it");
-    return EXIT_DONE;
+    return check_amount();
 }
 
 static int work(tl_client *client)
@@ -278,10 +296,8 @@ static const struct command_option options[] = {
      "neither a channel key nor a customer",
      OPTION_TEXT, .to = &request.asked.rules.channel},
     STATEMENT_OPTIONS(request.asked.rules),
-    {"amount N", "how much was paid, in minor units", OPTION_NUMBER,
-     .to = &request.evidence.amount.amount_minor, .given = &request.evidence.amount.is_told,
-     .is = "a number of minor units"},
-    {"currency CUR", "of this currency; so are its amounts that name none", OPTION_TEXT,
+    {"amount MONEY", "how much was paid: '1,250.00 EUR'", OPTION_TEXT, .to = &request.amount},
+    {"currency CUR", "of amounts that name none", OPTION_TEXT,
      .to = &request.evidence.amount.currency},
     OPTION_REASON_OF(&request.asked.reason, "why the statement is filed, for the record"),
     {"yes N", "file it, if it is N payments", OPTION_NUMBER, .to = &request.asked.yes,

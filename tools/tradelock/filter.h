@@ -33,9 +33,8 @@
             "amount MONEY",                                                                        \
             "only trades of exactly so much: '1,250.00 EUR',\n1250.00, '125000 EUR minor units'",  \
             OPTION_TEXT, (f).amount, .given = was_given),                                          \
-        FILTER_ROW("amount-over N", "only trades of more than N minor units", OPTION_NUMBER,       \
-                   (f).amount_over, .least = 1, .is = "a number of minor units from 1 on",         \
-                   .given = was_given),                                                            \
+        FILTER_ROW("amount-over MONEY", "only trades of more than that: '1,250.00 EUR'",           \
+                   OPTION_TEXT, (f).amount_over, .given = was_given),                              \
         FILTER_ROW("currency CUR", "only trades in this currency", OPTION_OTHER, (f).currency,     \
                    .take = filter_take_currency, .given = was_given),                              \
         FILTER_ROW("older TIME", "only rows made that long ago, or longer", OPTION_DURATION,       \

@@ -93,7 +93,7 @@ static int work(tl_client *client)
     (void)client;
     if (fleet_is() && filter.after != NULL)
         return usage_error("a place is of one shard's list: --after wants --shard");
-    if (filter.amount_over > 0)
+    if (filter.amount_over != NULL)
         filter.look_most =
             filter.limit < UINT_MAX / LOOK_FOR_EACH ? filter.limit * LOOK_FOR_EACH : UINT_MAX;
     code = list_print(&filter, &form);

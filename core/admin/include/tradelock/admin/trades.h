@@ -31,7 +31,7 @@ typedef struct tl_filter {
     const char *serial_prefix; /* serial numbers that begin with it; not together with serial */
     /* Of these a row on the retry lane has none; so both find sync rows alone. */
     const char *channel;
-    int64_t amount_over;        /* more than so many minor units, of whatever currency; 0: all */
+    const char *amount_over;    /* more than so much, as tl_amount_read() takes it; NULL: all */
     int64_t since_us, until_us; /* made at this moment or later; made before this one; 0: all */
     /* Rows as they were at this moment, by their history; 0: as they are.  Needs an operator's or
      * reader's account. */
@@ -63,6 +63,15 @@ typedef struct tl_filter {
 
 #define TL_FILTER_VERSION 1u
 #define TL_FILTER_INIT TL_INITIAL(tl_filter, TL_FILTER_VERSION)
+
+/*
+ * Reads money as people write it: "1,250.00 EUR", "1250.5 EUR", "125000 EUR minor units"; `currency`
+ * is that of a text that names none, or NULL.  TL_INVALID, and nothing is written: it is no such
+ * text; it is of no currency, of another, or finer than the currency is; or it is a bare whole
+ * number, which may be meant in minor units, of a currency that has them.
+ */
+TL_EXPORT tl_status tl_amount_read(const char *text, const char *currency, int64_t *minor,
+                                   char of[TL_CURRENCY + 1]);
 
 /* A sum of money as digits, since it may be beyond INT64_MAX. */
 #define TL_SUM_TEXT 40
