@@ -171,14 +171,14 @@ static void write_rate(struct writing *w, const tl_pause_row *row)
         page_format(page, "<p>In the last hour: %s paid, %s declined, %s failed. Waiting: %s. ",
                     COUNT_TEXT(state->succeeded), COUNT_TEXT(state->declined),
                     COUNT_TEXT(state->failed), COUNT_TEXT(state->waits));
-        if (state->succeeded + state->declined + state->failed > 0)
-            page_put(page, "Success rate: ");
-        grid_value(w->visit, &record_channel_state, record_column(&record_channel_state, "rate", 4),
-                   state);
         if (state->down_since_us != 0) {
-            page_put(page, " <strong>No answer since ");
+            page_put(page, "<strong>No answer since ");
             page_moment(page, state->down_since_us);
             page_put(page, "</strong>");
+        } else if (state->succeeded + state->declined + state->failed > 0) {
+            page_put(page, "Success rate: ");
+            grid_value(w->visit, &record_channel_state,
+                       record_column(&record_channel_state, "rate", 4), state);
         }
         page_put(page, "</p>\n");
     }

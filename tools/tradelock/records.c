@@ -348,14 +348,15 @@ json_t *json_breaker(const tl_pause_row *row)
     return row->breaker_us != 0 ? record_json(&record_breaker, row) : json_null();
 }
 
-/* Never rounded up: only where all succeeded it is 100. */
+/* Never rounded up: only where all succeeded it is 100.  While no answer comes, what ended before says
+ * nothing. */
 CELL_OF(cell_rate, tl_channel_state)
 {
     const uint64_t ended = row->succeeded + row->declined + row->failed;
     const unsigned tenths = ended > 0 ? (unsigned)(row->succeeded * 1000 / ended) : 0;
 
     to[0] = '\0';
-    if (ended > 0)
+    if (ended > 0 && row->down_since_us == 0)
         snprintf(to, CELL, "%u.%u %%", tenths / 10, tenths % 10);
 }
 
