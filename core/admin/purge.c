@@ -203,7 +203,8 @@ static tl_status purge_sessions(struct purge *p)
     return TL_OK;
 }
 
-/* Whether a trade may be old enough.  Where none is, their table is not walked. */
+/* Whether a trade may be old enough.  Where none is, their table is not walked.  The sync
+ * row tells of its trade; closed retry rows have no moment in the index, and would all be read. */
 static tl_status look_for_old(struct purge *p, int *found)
 {
     store_operation operation = {.op_code = ""};
@@ -212,7 +213,7 @@ static tl_status look_for_old(struct purge *p, int *found)
     do {
         TRY(read_status(p->connection, store_operation_next(p->connection, &operation),
                         "reading the operations"));
-        if (operation.op_code[0] != '\0')
+        if (operation.op_code[0] != '\0' && !text_is_retry_op(operation.op_code))
             TRY(read_status(p->connection,
                             SQL_RUN(p->connection, &rows, purge_any,
                                     .op_code = db_text(operation.op_code),

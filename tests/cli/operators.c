@@ -157,3 +157,16 @@ long long operators_conflict(const char *serial)
                            "SELECT conflict FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
                            serial);
 }
+
+long long statistic(const char *user, const char *column)
+{
+    while (database_number(operators.h.sql,
+                           "SELECT COUNT(*) FROM information_schema.processlist "
+                           "WHERE user = '%s' AND command <> 'Sleep'",
+                           user) > 0)
+        usleep(1000);
+    return database_number(operators.h.sql,
+                           "SELECT COALESCE(SUM(%s), 0) FROM "
+                           "information_schema.user_statistics WHERE user = '%s'",
+                           column, user);
+}

@@ -39,5 +39,8 @@ void operators_make_failed(const char *serial);
 void operators_say_paid(const char *serial, const char *ref);
 void operators_audit(int code, const char *words);
 long long operators_conflict(const char *serial);
+/* What the account has asked the server for, and the rows that were read for it.  The server counts
+ * a statement after it has answered it. */
+long long statistic(const char *user, const char *column);
 
 #endif

@@ -284,21 +284,6 @@ TEST(test_now_waits_for_nobody)
 
 /* ---------------------------------------------------------------------- lists -- */
 
-/* What the account has asked the server for, and the rows that were read for it.  The server counts
- * a statement after it has answered it. */
-static long long statistic(const char *user, const char *column)
-{
-    while (database_number(operators.h.sql,
-                           "SELECT COUNT(*) FROM information_schema.processlist "
-                           "WHERE user = '%s' AND command <> 'Sleep'",
-                           user) > 0)
-        usleep(1000);
-    return database_number(operators.h.sql,
-                           "SELECT COALESCE(SUM(%s), 0) FROM "
-                           "information_schema.user_statistics WHERE user = '%s'",
-                           column, user);
-}
-
 /* Finished trades by hand, the first the oldest. */
 static void make_finished(const char *op, const char *serial, char status, int count)
 {
