@@ -1,5 +1,4 @@
-/* Reports: walks through all trades page by page, and counts and sums them, or tells each.  Reads
- * only. */
+/* Reports: walks through trades page by page, and counts and sums them, or tells each.  Reads only. */
 #include "admin/list.h"
 #include "admin/shard_copies.h"
 
@@ -37,6 +36,7 @@ struct report {
     size_t count, space;
     store_list_place after, end;
     shard_copies copies;
+    int by_made; /* through those that were asked for in the range, not through all */
     int is_last, stopped;
 };
 
@@ -124,29 +124,45 @@ static tl_status add_line(struct report *self, const tl_report_line *line)
 #define REPORT_PAGE(self)                                                                          \
     .cust_no = db_text((self)->after.cust_no), .serial_no = db_text((self)->after.serial_no),      \
     .op_code = db_text((self)->after.op_code), .end_cust = db_text((self)->end.cust_no),           \
-    .end_serial = db_text((self)->end.serial_no), .end_op = db_text((self)->end.op_code),          \
+    .end_serial = db_text((self)->end.serial_no), .end_op = db_text((self)->end.op_code)
+#define REPORT_RANGE(self)                                                                         \
     .since_us = db_int((self)->scope->since_us), .until_us = db_int((self)->until_us)
+#define REPORT_MADE(self)                                                                          \
+    REPORT_PAGE(self), .after_us = db_int((self)->after.us), .end_us = db_int((self)->end.us)
 
+/* Until it is found the end of the range. */
 static tl_status find_end(struct report *self, unsigned most)
 {
     store_list_place *end = &self->end;
     RESULT result = DB_RESULT_INIT;
 
+    *end = (store_list_place){
+        .us = self->until_us - 1, .cust_no = LAST_KEY, .serial_no = LAST_KEY, .op_code = LAST_KEY};
     TRY(read_status(self->connection,
-                    SQL_RUN(self->connection, &result, report_end,
-                            .cust_no = db_text(self->after.cust_no),
-                            .serial_no = db_text(self->after.serial_no),
-                            .op_code = db_text(self->after.op_code), .most = db_uint(most - 1)),
+                    self->by_made ? SQL_RUN(self->connection, &result, report_made_end,
+                                            REPORT_MADE(self), .most = db_uint(most - 1))
+                                  : SQL_RUN(self->connection, &result, report_end,
+                                            .cust_no = db_text(self->after.cust_no),
+                                            .serial_no = db_text(self->after.serial_no),
+                                            .op_code = db_text(self->after.op_code),
+                                            .most = db_uint(most - 1)),
                     "reading the trades"));
     self->is_last = result.rows == 0;
-    text_copy(end->cust_no, sizeof end->cust_no,
-              self->is_last ? LAST_KEY : db_get_text(&result, 0, 0));
-    text_copy(end->serial_no, sizeof end->serial_no,
-              self->is_last ? LAST_KEY : db_get_text(&result, 0, 1));
-    text_copy(end->op_code, sizeof end->op_code,
-              self->is_last ? LAST_KEY : db_get_text(&result, 0, 2));
+    if (self->is_last)
+        return TL_OK;
+    text_copy(end->cust_no, sizeof end->cust_no, db_get_text(&result, 0, 0));
+    text_copy(end->serial_no, sizeof end->serial_no, db_get_text(&result, 0, 1));
+    text_copy(end->op_code, sizeof end->op_code, db_get_text(&result, 0, 2));
+    if (self->by_made)
+        end->us = db_get_int(&result, 0, 3);
     return TL_OK;
 }
+
+#define REPORT_BY(by)                                                                              \
+    .by_day = db_int(((by) & TL_REPORT_DAY) != 0),                                                 \
+    .by_channel = db_int(((by) & TL_REPORT_CHANNEL) != 0),                                         \
+    .by_operation = db_int(((by) & TL_REPORT_OPERATION) != 0),                                     \
+    .by_state = db_int(((by) & TL_REPORT_STATE) != 0)
 
 #define AT(member) COLUMN_report_sums_##member
 
@@ -157,15 +173,13 @@ static tl_status take_sums(struct report *self)
     const db_result *result = &page;
     tl_report_row one, *to = &one;
 
-    TRY(read_status(self->connection,
-                    SQL_RUN(self->connection, &page, report_sums, REPORT_PAGE(self),
-                            .by_day = db_int((by & TL_REPORT_DAY) != 0),
-                            .by_channel = db_int((by & TL_REPORT_CHANNEL) != 0),
-                            .by_operation = db_int((by & TL_REPORT_OPERATION) != 0),
-                            .by_state = db_int((by & TL_REPORT_STATE) != 0),
-                            .asked = db_int(self->scope->at == TL_REPORT_ASKED),
-                            .paid = db_int(self->scope->at == TL_REPORT_PAID)),
-                    "counting trades"));
+    TRY(read_status(
+        self->connection,
+        self->by_made
+            ? SQL_RUN(self->connection, &page, report_made_sums, REPORT_MADE(self), REPORT_BY(by))
+            : SQL_RUN(self->connection, &page, report_sums, REPORT_PAGE(self), REPORT_RANGE(self),
+                      REPORT_BY(by), .paid = db_int(self->scope->at == TL_REPORT_PAID)),
+        "counting trades"));
     for (size_t row = 0; row < page.rows; row++) {
         memset(to, 0, sizeof *to);
         TL_REPORT_MAP(RECORD_READ)
@@ -229,10 +243,10 @@ static tl_status take_lines(struct report *self, int rest)
     RESULT page = DB_RESULT_INIT;
     tl_report_line line;
 
-    TRY(read_status(
-        self->connection,
-        SQL_RUN(self->connection, &page, report_lines, REPORT_PAGE(self), .rest = db_int(rest)),
-        "reading the trades"));
+    TRY(read_status(self->connection,
+                    SQL_RUN(self->connection, &page, report_lines, REPORT_PAGE(self),
+                            REPORT_RANGE(self), .rest = db_int(rest)),
+                    "reading the trades"));
     for (size_t row = 0; row < page.rows && !self->stopped;) {
         next_line(&line, &page, &row);
         TRY(take_line(self, &line));
@@ -246,11 +260,13 @@ static int walk(void *context)
     const int one_by_one = self->each_line != NULL || self->scope->one_by_one || self->copies.has;
     tl_status status = TL_OK;
 
+    self->by_made = self->scope->at == TL_REPORT_ASKED && !one_by_one;
+    self->after.us = self->scope->since_us;
     while (status == TL_OK && !self->is_last && !self->stopped) {
         status = find_end(self, one_by_one ? PAGE_LINES : PAGE_SUMS);
         if (status == TL_OK && !one_by_one)
             status = take_sums(self);
-        if (status == TL_OK && (one_by_one || self->scope->at != TL_REPORT_ASKED))
+        if (status == TL_OK && !self->by_made)
             status = take_lines(self, !one_by_one);
         self->after = self->end;
     }

@@ -56,7 +56,9 @@
 
 #define REPORT_PAGE                                                                                \
     .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .end_cust = S("C5001"),               \
-    .end_serial = S("W55001"), .end_op = OP, .since_us = N(0), .until_us = N(NEVER)
+    .end_serial = S("W55001"), .end_op = OP
+#define REPORT_RANGE .since_us = N(0), .until_us = N(NEVER)
+#define REPORT_BY .by_day = N(0), .by_channel = N(0), .by_operation = N(1), .by_state = N(1)
 
 /* The values of list_columns.sql of a list that asks for nothing. */
 #define LIST_ALL LIST_NAMED("", "")
@@ -597,12 +599,16 @@ const plan_case plan_cases[] = {
     {&sql_report_end, "", 1, 120, PLAN_KEYS,
      VALUES(report_end, .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .most = N(99))},
     {&sql_report_sums, "", 5, 1200, PLAN_KEYS,
-     VALUES(report_sums, REPORT_PAGE, .by_day = N(0), .by_channel = N(0), .by_operation = N(1),
-      .by_state = N(1), .asked = N(1), .paid = N(0))},
+     VALUES(report_sums, REPORT_PAGE, REPORT_RANGE, REPORT_BY, .paid = N(0))},
+    /* The sixty of 2020, each looked up, and read back from the derived table. */
+    {&sql_report_made_sums, "", 1, 300, PLAN_KEYS,
+     VALUES(report_made_sums, REPORT_PAGE, .after_us = N(0), .end_us = N(1600000000000000),
+      REPORT_BY)},
+    {&sql_report_made_end, "", 1, 120, PLAN_KEYS,
+     VALUES(report_made_end, REPORT_PAGE, .after_us = N(0), .end_us = N(NEVER), .most = N(99))},
     {&sql_report_lines, "", 55, 1200, PLAN_KEYS,
-     VALUES(report_lines, REPORT_PAGE, .rest = N(0))},
-    /* All acts since: there are 20,000. */
-    {&sql_report_purged, "", 1, 20800, PLAN_KEYS, VALUES(report_purged, .since_us = N(0))},
+     VALUES(report_lines, REPORT_PAGE, REPORT_RANGE, .rest = N(0))},
+    {&sql_report_purged, "", 1, FEW, PLAN_KEYS, VALUES(report_purged, .since_us = N(0))},
     {&sql_audit_run, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_audit_waits, "", 1, FEW, PLAN_KEYS, VALUES(audit_waits, KEY("O7"))},
     {&sql_audit_noted, "", 2, 8 * 400 + 10, PLAN_KEYS, VALUES(audit_noted, .most = N(400))},

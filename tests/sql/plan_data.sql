@@ -73,11 +73,12 @@ INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, 
 SELECT cust_no, serial_no, op_code, rev - 1, logged_at, 'ask', 'P', thread_no,
     '22222222-1111-4111-8111-111111111111', UNHEX(MD5(token)), session_id, fence - 1, epoch, attempts, claims, sends, next_run_at,
     conflict, proof, account FROM trade_lock WHERE first_rev IS NULL;
--- Ended nine days ago, of the first customer, and not blanked yet: E1 ...
+-- Asked for in 2020, ended nine days ago, of the first customer, and not blanked yet: E1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, next_run_at, payload, created_at, updated_at)
 SELECT '1', CONCAT('E', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(), UNHEX(MD5(seq)), 1000, 1000, 1,
-    '2020-01-01', 'of a person', @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY FROM seq_1_to_60;
+    '2020-01-01', 'of a person', '2020-01-01' + INTERVAL seq SECOND, @now - INTERVAL 9 DAY
+    FROM seq_1_to_60;
 -- One that was tried 4,000 times: Y1.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, next_run_at, created_at, updated_at)
