@@ -188,15 +188,52 @@ static void compare_row(audit_comparison *c, const audit_row *row)
                      "it succeeded, and the channel did not pay it");
 }
 
+/* The last amount other than the trade's that evidence of success tells; "": there is none, as where
+ * the evidence lies in an archive. */
+static void read_other_amount(const audit_comparison *c, const audit_row *row,
+                              char to[TL_AMOUNT_TEXT])
+{
+    RESULT filed = DB_RESULT_INIT;
+    char own[TL_AMOUNT_TEXT];
+
+    to[0] = '\0';
+    tl_sum_text(own, row->amount_minor, row->currency);
+    if (SQL_RUN(c->audit->connection, &filed, evidence_list, .cust_no = db_text(row->at.cust_no),
+                .serial_no = db_text(row->at.serial_no),
+                .op_code = db_text(row->at.op_code)) != DB_DONE)
+        return;
+    for (size_t i = filed.rows; i-- > 0 && to[0] == '\0';)
+        if (db_get_int(&filed, i, COLUMN_evidence_list_contradicts) == 2 &&
+            !db_is_null(&filed, i, COLUMN_evidence_list_amount_minor))
+            tl_amount_text(to, db_get_int(&filed, i, COLUMN_evidence_list_amount_minor),
+                           db_get_text(&filed, i, COLUMN_evidence_list_currency));
+    if (strcmp(to, own) == 0)
+        to[0] = '\0';
+}
+
+static void report_contradicted(audit_comparison *c, const audit_row *row)
+{
+    static const char sentence[] = "it succeeded, and evidence tells of another payment, amount or "
+                                   "outcome: two operators decide";
+    char told[TL_AMOUNT_TEXT], own[TL_AMOUNT_TEXT];
+
+    read_other_amount(c, row, told);
+    c->audit->facts = sentence;
+    if (told[0] == '\0')
+        audit_report(c->audit, "contradicted", &row->at, "%s", sentence);
+    else
+        audit_report(c->audit, "contradicted", &row->at,
+                     "it succeeded with %s, and evidence tells of %s: two operators decide",
+                     tl_sum_text(own, row->amount_minor, row->currency), told);
+}
+
 void audit_check_row(audit_comparison *c, const audit_row *row)
 {
     if (row->status == 'F' && row->success_filed && !row->conflict)
         audit_report(c->audit, "no-proof", &row->at,
                      "it failed although evidence of success had been filed");
     if (row->status == 'Y' && row->conflict)
-        audit_report(c->audit, "contradicted", &row->at,
-                     "it succeeded, and evidence tells of another payment, amount or outcome: two "
-                     "operators decide");
+        report_contradicted(c, row);
     if (c->given)
         compare_row(c, row);
 }
