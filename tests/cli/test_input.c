@@ -260,7 +260,7 @@ TEST(test_no_library_is_found_here)
 
 static void expect_help(const char *name)
 {
-    output *o = RUN(name, "--help");
+    output *o = RUN(name, "--help"), *help = RUN("help", name);
     char start[64], listed[64];
 
     snprintf(start, sizeof start, "Usage: tradelock %s", name);
@@ -274,13 +274,15 @@ static void expect_help(const char *name)
     if (strcmp(name, "desk") != 0 && strcmp(name, "run") != 0 && strcmp(name, "exporter") != 0)
         EXPECT_WORDS(o, "\n  --json          ");
     EXPECT_WORDS(o, "\n  -h, --help      ");
-    if (strcmp(name, "desk") != 0)
-        EXPECT_WORDS(o, "\n\nExamples:\n  tradelock ");
+    EXPECT_WORDS(o, "\n\nExamples:\n  tradelock ");
+    EXPECT_CODE(help, 0);
+    assert_string_equal(help->out, o->out);
     if (strstr(w.readme, listed) == NULL)
         fail_msg("tools/README.md does not list the command %s", name);
     for (const char *line = o->out; line != NULL; line = strchr(line + 1, '\n'))
         assert_true(strcspn(line + 1, "\n") <= 90);
     output_free(o);
+    output_free(help);
 }
 
 TEST(test_help)

@@ -126,6 +126,7 @@ const struct command command_serve = {
         "two.  People log in with their own MariaDB account, and its rights are theirs.  FILE\n"
         "says where the server is; a user and a password in it are not used.  Runs until it is\n"
         "interrupted.  Beyond loopback it needs --tls-cert and --tls-key, or --behind-proxy.\n",
+    .examples = "  tradelock desk --config /etc/tradelock-desk.cnf --listen 127.0.0.1:8460\n",
     .options = known,
     .check = check,
     .work = work,

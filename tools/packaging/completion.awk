@@ -116,7 +116,7 @@ function values()
 {
     print "_tradelock_values()\n{"
     print "    case $kind in"
-    print "    *@channels*) kind=\"${kind//@channels/} $(tradelock channel ls 2>/dev/null | awk 'NR > 1 { print $1 }')\" ;;"
+    print "    *@channels*) kind=\"${kind//@channels/} $(tradelock channel ls 2>/dev/null | awk 'NR > 1 && !seen[$1]++ { print $1 }')\" ;;"
     print "    @columns) kind=$(tradelock ls --columns . 2>&1 | sed 's/.*it knows //; s/;.*//; s/,/ /g') ;;"
     print "    esac"
     print "}\n"

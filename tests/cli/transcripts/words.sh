@@ -292,3 +292,13 @@ camt() {
         printf '\n</Stmt></BkToCstmrStmt></Document>\n'
     } >"$ADMIN.csv"
 }
+
+# completed WORD...: what bash offers for the last one, in one line.
+completed() {
+    [ -d "$ADMIN.complete" ] || "$TL_SOURCE_DIR/tools/packaging/completion" \
+        --bin "$(dirname "$(command -v tradelock)")" --out "$ADMIN.complete" tradelock || return
+    # shellcheck disable=SC2016 # the other shell's
+    bash --norc -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tradelock
+        printf "%s\n" "${COMPREPLY[@]}"' "$ADMIN.complete/bash/tradelock" "$@" | LC_ALL=C sort |
+        paste -sd ' ' -
+}
