@@ -136,24 +136,38 @@ TEST(test_who_guesses_elsewhere_keeps_nobody_out)
     desk_stop(&desk);
 }
 
-/* One line for each page of a trade that somebody opens, none for what the script fetches again. */
+static void expect_logged_once(const struct desk_process *desk, const char *what)
+{
+    char command[800];
+
+    snprintf(command, sizeof command, "test \"$(grep -c '[0-9]Z access by %s@.* %s$' '%s')\" = 1",
+             operators.user[ANN], what, desk->log);
+    assert_int_equal(system(command), 0);
+}
+
+/* One line for each page of a trade that somebody opens, none for what the script fetches again, and
+ * one for a CSV of many. */
 TEST(test_access_is_logged)
 {
     static const char *const options[] = {"--access-log", NULL};
     struct desk_process desk;
     struct visitor v;
-    char command[600], wanted[200], path[200];
+    char path[200];
 
     house_expect(&operators.h, "SEEN", "C1", 100, TL_SUCCEEDED);
+    operators_make_doubtful("WAITS");
     desk_start(&desk, operators.config[ANN], options);
     visitor_come_in(&v, &desk, operators.user[ANN]);
     snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&v, "SEEN"));
     visitor_get(&v, path);
     EXPECT_PAGE(&v, 200, "SEEN");
-    snprintf(wanted, sizeof wanted, "[0-9]Z access by %s@.* SEEN C1 WITHDRAW$",
-             operators.user[ANN]);
-    snprintf(command, sizeof command, "test \"$(grep -c '%s' '%s')\" = 1", wanted, desk.log);
-    assert_int_equal(system(command), 0);
+    expect_logged_once(&desk, "SEEN C1 WITHDRAW");
+    visitor_get(&v, "/trades?show=doubt");
+    EXPECT_PAGE(&v, 200, "&amp;csv=1\">");
+    snprintf(path, sizeof path, "/trades?r=%.22s&csv=1", strstr(v.body, "&amp;csv=1\">") - 22);
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, "WAITS");
+    expect_logged_once(&desk, "to a CSV of so many trades: [0-9]*");
     visitor_leave(&v);
     desk_stop(&desk);
 }

@@ -403,21 +403,27 @@ static void put_csv(struct page *page, const struct rows *rows)
     free(text);
 }
 
-/* Whatever else of what waits the shard has behind the place. */
+/* Whatever else of what waits the shard has behind the place; the access log says how much. */
 static tl_status csv_of_shard(struct visit *visit, const struct ref *from, size_t shard)
 {
     struct page *page = &visit->answer->page;
     struct rows rows = {.more = 1};
     struct ref search = *from;
+    size_t count = 0;
     tl_status status = visit_go_to(visit, shard);
 
     while (status == TL_OK && rows.more && !page->failed) {
         rows_free(&rows);
         status = house_list(visit, &search, &rows);
         put_csv(page, &rows);
+        count += rows.count;
         snprintf(search.after, sizeof search.after, "%s", rows.next);
     }
     rows_free(&rows);
+    if (status == TL_OK)
+        tl_client_log(visit->client, TL_INFO, NULL, 0,
+                      SHARDS_ACCESS "%s to a CSV of so many trades: %zu", visit->account.name,
+                      count);
     return status;
 }
 
