@@ -1027,7 +1027,7 @@ static tl_status call_purge(scene *s)
 }
 
 /* Old trades go into an archive, and both are audited.  What an earlier try left unfinished is gone
- * on with. */
+ * on with; of a key that comes again the revision is higher, as always. */
 static tl_status call_purge_archive(scene *s)
 {
     tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
@@ -1044,14 +1044,15 @@ static tl_status call_purge_archive(scene *s)
         server_panic("no directory for an archive");
     has_path = 1;
     database_run(s->sql,
+                 "SET @rev = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); "
                  "REPLACE INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
                  "thread_no, token, fence, rev, created_at, updated_at, first_rev) VALUES ('old', "
-                 "'old', 'WITHDRAW', 'S', 'Y', 'filed', UUID(), RANDOM_BYTES(16), 1, 1, "
+                 "'old', 'WITHDRAW', 'S', 'Y', 'filed', UUID(), RANDOM_BYTES(16), @rev, @rev, "
                  "'2001-01-01', '2001-01-01', NULL); DELETE FROM trade_lock_past WHERE cust_no = "
                  "'old'; INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, "
                  "step, status, thread_no, token, fence, epoch, attempts, claims, sends, conflict, "
-                 "proof, account) VALUES ('old', 'old', 'WITHDRAW', 0, '2001-01-01', 'filed', 'Y', "
-                 "UUID(), RANDOM_BYTES(16), 0, 1, 0, 0, 0, 0, '-', '')");
+                 "proof, account) VALUES ('old', 'old', 'WITHDRAW', @rev - 1, '2001-01-01', "
+                 "'filed', 'Y', UUID(), RANDOM_BYTES(16), @rev - 1, 1, 0, 0, 0, 0, '-', '')");
     options.older_ms = INT64_C(31536000000);
     scope.archive = path;
     options.archive = path;
