@@ -79,8 +79,8 @@ typedef struct tl_trade_each {
 #define TL_TRADE_EACH_INIT TL_INITIAL(tl_trade_each, TL_TRADE_EACH_VERSION)
 
 /*
- * Reads all that is known of a trade, or of a retry row that stands alone, once, and tells it.  *has_history, unless NULL, is 0 for an
- * account that may not read history; it is told the rest.
+ * Reads all that is known of a trade, or of a retry row that stands alone, once, and tells it.
+ * *has_history, unless NULL, is 0 for an account that may not read history; it is told the rest.
  *
  *     TL_OK          It was told.
  *     TL_NOT_FOUND   There is no such trade, or was none at that moment.
