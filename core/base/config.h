@@ -14,14 +14,14 @@
 
 #include "base/text.h"
 
-#include <tradelock/tradelock.h>
+#include <tradelock/metrics.h>
 
 #define CONFIG_SECOND INT64_C(1000)
 #define CONFIG_MINUTE (60 * CONFIG_SECOND)
 #define CONFIG_HOUR (60 * CONFIG_MINUTE)
 #define CONFIG_DAY (24 * CONFIG_HOUR)
-#define CONFIG_LISTEN_MAX 21 /* 127.255.255.255:65535 */
-#define CONFIG_SHARD_MAX 32  /* bytes of the name of a fleet or a shard */
+#define CONFIG_LISTEN_MAX (sizeof TL_LISTEN_PUBLIC - 1 + 21) /* public:127.255.255.255:65535 */
+#define CONFIG_SHARD_MAX 32 /* bytes of the name of a fleet or a shard */
 #define CONFIG_SHARDS_MAX 32
 
 /* clang-format off */
@@ -97,10 +97,11 @@
       "1 allows TCP beyond this machine without verified TLS. Never with real money.")   \
     X(SWITCH, janitor, "1", 0, 1,                                                        \
       "1: this process also opens the retry lane of trades whose holder is dead.")       \
-    X(LISTEN, metrics_listen, "off", 0, CONFIG_LISTEN_MAX,                                  \
+    X(LISTEN, metrics_listen, "off", 0, CONFIG_LISTEN_MAX,                               \
       "Where a program that was built for it serves its metrics to Prometheus, as "      \
-      "127.0.0.1:9464; off: nowhere. In each process another port. Beyond this "        \
-      "machine's loopback it is public:0.0.0.0:9464: plain HTTP, for whoever reaches it.")                                                   \
+      "127.0.0.1:9464; off: nowhere. In each process another port. Beyond this "         \
+      "machine's loopback it is public:0.0.0.0:9464: plain HTTP, for whoever reaches "   \
+      "it.")                                                                             \
     X(MS, retention_ms, "90d", CONFIG_DAY, 36525 * CONFIG_DAY,                           \
       "How long finished trades are kept at least. It must be longer than any "          \
       "client repeats a request, and than any channel's window: a purged key can "       \

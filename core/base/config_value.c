@@ -163,13 +163,21 @@ static tl_status set_level(const struct config_setting *setting, const char *tex
                      text);
 }
 
+/* A text that were cut would be another one. */
+static tl_status set_text(const struct config_setting *setting, const char *text, char *to)
+{
+    if (text_copy(to, (size_t)setting->most + 1, text))
+        return TL_OK;
+    return error_set(TL_BAD_CONFIG, "%s: '%s' is longer than %lld bytes", setting->name, text,
+                     (long long)setting->most);
+}
+
 static tl_status set_name(const struct config_setting *setting, const char *text, char *to)
 {
     /* text_check_name() says TL_INVALID, but it is the file that must be mended. */
     if (text_check_name(setting->name, text, (size_t)setting->most) != TL_OK)
         return TL_BAD_CONFIG;
-    text_copy(to, (size_t)setting->most + 1, text);
-    return TL_OK;
+    return set_text(setting, text, to);
 }
 
 /* Where a program may listen: IPv4 with four numbers, since a name may mean another machine. */
@@ -207,8 +215,7 @@ static tl_status set_listen(const struct config_setting *setting, const char *te
 
     if (!is_off && tl_metrics_check_listen(setting->name, text) != TL_OK)
         return TL_BAD_CONFIG;
-    text_copy(to, (size_t)setting->most + 1, is_off ? "" : text);
-    return TL_OK;
+    return set_text(setting, is_off ? "" : text, to);
 }
 
 /* A name stands in that of a section, in SQL and in JSON, and two of them are words of commands. */
@@ -235,9 +242,7 @@ static tl_status set_fleet(const struct config_setting *setting, const char *tex
     const int is_none = strcmp(text, "none") == 0;
     tl_status status = is_none ? TL_OK : config_check_shard(setting->name, text);
 
-    if (status == TL_OK)
-        text_copy(to, CONFIG_SHARD_MAX + 1, is_none ? "" : text);
-    return status;
+    return status == TL_OK ? set_text(setting, is_none ? "" : text, to) : status;
 }
 
 /* Copies the item that begins here, and returns what follows it; NULL: it is the last. */

@@ -94,6 +94,7 @@ static const char every_setting[] = "; a comment\n"
                                     "log_level = alarm\n"
                                     "allow_insecure = 1\n"
                                     "janitor = 0\n"
+                                    "metrics_listen = public:192.168.101.110:65535\n"
                                     "retention_ms = 400d\n"
                                     "payload_keep_ms = 30d";
 
@@ -130,6 +131,7 @@ TEST(test_every_setting)
     assert_int_equal(config.log_level, TL_ALARM);
     assert_int_equal(config.allow_insecure, 1);
     assert_int_equal(config.janitor, 0);
+    assert_string_equal(config.metrics_listen, "public:192.168.101.110:65535");
     assert_true(config.retention_ms == 400 * CONFIG_DAY);
     assert_true(config.payload_keep_ms == 30 * CONFIG_DAY);
 }
