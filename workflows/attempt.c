@@ -314,11 +314,11 @@ int attempt_send_begin(attempt *a, int64_t until_ms)
     return a->seen.timeout_ms != 0;
 }
 
-tl_execute attempt_execute(attempt *a, int64_t until_ms)
+tl_execute_result attempt_execute(attempt *a, int64_t until_ms)
 {
     const tl_workflow *w = &a->workflow->given;
     const int64_t start_us = schedule_now_us();
-    tl_execute answer;
+    tl_execute_result answer;
 
     if (!attempt_send_begin(a, until_ms))
         return TL_EXECUTE_NOT_SENT;
@@ -329,7 +329,7 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
     return answer;
 }
 
-tl_execute attempt_send_end(attempt *a, tl_execute answer, int64_t start_us)
+tl_execute_result attempt_send_end(attempt *a, tl_execute_result answer, int64_t start_us)
 {
     tl_test_point('C', "execute", "after");
     reply_clean(&a->reply);
@@ -351,11 +351,11 @@ tl_execute attempt_send_end(attempt *a, tl_execute answer, int64_t start_us)
     }
 }
 
-tl_query attempt_query(attempt *a, int64_t timeout_ms)
+tl_query_result attempt_query(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
     const int64_t start_us = schedule_now_us();
-    tl_query answer;
+    tl_query_result answer;
 
     tl_test_point('C', "query", "before");
     begin_call_of(a, timeout_ms);
@@ -377,11 +377,11 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
     }
 }
 
-tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
+tl_cancel_result attempt_cancel(attempt *a, int64_t timeout_ms)
 {
     const tl_workflow *w = &a->workflow->given;
     const int64_t start_us = schedule_now_us();
-    tl_cancel answer;
+    tl_cancel_result answer;
 
     tl_test_point('C', "cancel", "before");
     begin_call_of(a, timeout_ms);
@@ -407,7 +407,7 @@ tl_status attempt_prepare(void *context, struct st_mysql *connection)
     tl_status status;
 
     reply_empty(&a->reply);
-    status = w->prepare(w->context, &a->seen, &a->reply, connection);
+    status = w->sql_prepare(w->context, &a->seen, &a->reply, connection);
     reply_clean(&a->reply);
     return status;
 }
@@ -417,7 +417,7 @@ tl_status attempt_apply_success(void *context, struct st_mysql *connection)
     attempt *a = context;
     const tl_workflow *w = &a->workflow->given;
 
-    return w->apply_success(w->context, &a->seen, &a->reply, connection);
+    return w->sql_success(w->context, &a->seen, &a->reply, connection);
 }
 
 /* --------------------------------------------------------- the lines of a book -- */

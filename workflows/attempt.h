@@ -47,13 +47,13 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
  * moment by which a send must be over, computed before tl_may_send() was asked.  If it has come,
  * execute is not called, and the answer is NOT_SENT.
  */
-tl_execute attempt_execute(attempt *a, int64_t until_ms);
+tl_execute_result attempt_execute(attempt *a, int64_t until_ms);
 /* The same for whoever sends it without that callback.  attempt_send_begin(): 0 if nothing is to be
  * sent. start_us: when it was called. */
 int attempt_send_begin(attempt *a, int64_t until_ms);
-tl_execute attempt_send_end(attempt *a, tl_execute answer, int64_t start_us);
-tl_query attempt_query(attempt *a, int64_t timeout_ms);
-tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms);
+tl_execute_result attempt_send_end(attempt *a, tl_execute_result answer, int64_t start_us);
+tl_query_result attempt_query(attempt *a, int64_t timeout_ms);
+tl_cancel_result attempt_cancel(attempt *a, int64_t timeout_ms);
 
 /* A tl_tx_fn each, with the attempt as context.  attempt_prepare() empties the reply each time. */
 tl_status attempt_prepare(void *context, struct st_mysql *connection);

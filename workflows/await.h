@@ -4,6 +4,7 @@
 
 #include "later.h"
 
+#include <tradelock/questions.h>
 #include <tradelock/workflow.h>
 
 struct awaiting;

@@ -161,7 +161,7 @@ static int64_t call_timeout_ms(const compensation *c)
     return left_ms < policy->execute_ms ? left_ms : policy->execute_ms;
 }
 
-static const char *query_name(tl_query answer)
+static const char *query_name(tl_query_result answer)
 {
     switch (answer) {
     case TL_QUERY_SUCCEEDED:
@@ -177,7 +177,7 @@ static const char *query_name(tl_query answer)
     }
 }
 
-static const char *cancel_name(tl_cancel answer)
+static const char *cancel_name(tl_cancel_result answer)
 {
     switch (answer) {
     case TL_CANCEL_CANCELLED:
@@ -205,7 +205,7 @@ static tl_status may_call(compensation *c)
 static void note_heard(compensation *c, int answered)
 {
     if (!c->facts.sent || c->facts.execute == TL_EXECUTE_NOT_SENT)
-        tl_lock_heard(c->call.lock, answered);
+        tl_lock_report_call(c->call.lock, answered);
 }
 
 static tl_status do_query(compensation *c)
@@ -267,7 +267,7 @@ static tl_status do_send(compensation *c)
     c->call.calls->sends++;
     c->facts.execute = attempt_execute(&c->attempt, until_ms);
     if (c->facts.execute != TL_EXECUTE_NOT_SENT)
-        tl_lock_heard(c->call.lock, c->facts.execute != TL_EXECUTE_UNKNOWN);
+        tl_lock_report_call(c->call.lock, c->facts.execute != TL_EXECUTE_UNKNOWN);
     c->asked = NULL;
     return TL_OK;
 }
@@ -546,7 +546,7 @@ static void carry_out(compensation **c, compensate_call *call)
 {
     tl_status status;
 
-    tl_work_say(&(*c)->attempt.said);
+    tl_log_context_set(&(*c)->attempt.said);
     status = choose(*c);
     if (status == TL_OK && call->all != NULL && !ending_is_callback(&(*c)->ending) &&
         submit(c, call) == TL_OK)
@@ -565,7 +565,7 @@ void compensate(compensate_call *call)
 
     if (c != NULL && begin(c, call) == TL_OK) {
         carry_out(&c, call);
-        tl_work_say(NULL);
+        tl_log_context_set(NULL);
         return;
     }
     status = put_back_unbegun(call->of, call->lock, tl_lock_view(call->lock)->attempts);

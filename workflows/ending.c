@@ -76,13 +76,13 @@ void ending_park(ending *e, tl_outcome outcome, const char *reason)
 
 /* ---------------------------------------------------------------- carrying out -- */
 
-static tl_status apply_failure(void *context, struct st_mysql *connection)
+static tl_status sql_failure(void *context, struct st_mysql *connection)
 {
     ending *e = context;
     attempt *a = e->attempt;
     const tl_workflow *w = &a->workflow->given;
 
-    return w->apply_failure(w->context, &a->seen, &a->reply, e->what.proof, connection);
+    return w->sql_failure(w->context, &a->seen, &a->reply, e->what.proof, connection);
 }
 
 static tl_status succeed(ending *e)
@@ -94,7 +94,7 @@ static tl_status succeed(ending *e)
         attempt_book_success(e->attempt);
         return tl_lock_finish_book(e->lock, &e->what, e->attempt->book, commit_ms);
     }
-    if (w->apply_success != NULL)
+    if (w->sql_success != NULL)
         return tl_lock_finish_with(e->lock, &e->what, attempt_apply_success, e->attempt, commit_ms);
     return tl_lock_finish(e->lock, &e->what);
 }
@@ -108,8 +108,8 @@ static tl_status fail(ending *e)
         attempt_book_failure(e->attempt, e->what.proof);
         return tl_lock_finish_book(e->lock, &e->what, e->attempt->book, commit_ms);
     }
-    if (w->apply_failure != NULL)
-        return tl_lock_finish_with(e->lock, &e->what, apply_failure, e, commit_ms);
+    if (w->sql_failure != NULL)
+        return tl_lock_finish_with(e->lock, &e->what, sql_failure, e, commit_ms);
     return tl_lock_finish(e->lock, &e->what);
 }
 
@@ -308,8 +308,7 @@ int ending_is_callback(const ending *e)
 
     if (!e->final || has_book(e))
         return 0;
-    return e->what.outcome == TL_OUTCOME_SUCCESS ? w->apply_success != NULL
-                                                 : w->apply_failure != NULL;
+    return e->what.outcome == TL_OUTCOME_SUCCESS ? w->sql_success != NULL : w->sql_failure != NULL;
 }
 
 void ending_book(ending *e)
@@ -339,7 +338,7 @@ static void give_up(later_item *item)
     RUN_WORK work = work_new();
 
     work.began = tl_work_adopt(e->log_no) == TL_OK;
-    tl_work_say(&e->ending->attempt->said);
+    tl_log_context_set(&e->ending->attempt->said);
     (void)tl_error_report(e->refused, "%s", e->sentence);
     e->over(e->context, ending_answer(ending_give_up(e->ending, e->refused)));
 }

@@ -2,6 +2,7 @@
 #ifndef TL_WORKFLOWS_FLEET_H
 #define TL_WORKFLOWS_FLEET_H
 
+#include <tradelock/fleet_workflow.h>
 #include <tradelock/workflow.h>
 
 #include <pthread.h>

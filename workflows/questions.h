@@ -4,6 +4,8 @@
 
 #include "registry.h"
 
+#include <tradelock/questions.h>
+
 /* What the row is called, whoever looks at it. */
 tl_status trade_status(tl_state state, int conflict);
 /* Fills in the trade. */

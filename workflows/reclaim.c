@@ -21,7 +21,7 @@ static int rests_on_absence(const tl_view *view)
 }
 
 /* The channel knows an old key, which contradicts the row: files that, and raises an alarm. */
-static tl_status file_conflict(tl_client *client, const attempt *a, tl_query found)
+static tl_status file_conflict(tl_client *client, const attempt *a, tl_query_result found)
 {
     tl_evidence evidence = TL_EVIDENCE_INIT;
     tl_status status;
@@ -71,7 +71,7 @@ static tl_status key_of(tl_client *client, attempt *a, const tl_view *view, uint
 }
 
 static tl_status check_epoch(tl_client *client, attempt *a, const tl_view *view, uint32_t epoch,
-                             tl_query *found)
+                             tl_query_result *found)
 {
     const tl_workflow *w = &a->workflow->given;
     tl_status status = key_of(client, a, view, epoch);
@@ -141,7 +141,7 @@ static tl_status check_lost(tl_client *client, attempt *a, const tl_view *view, 
     const tl_workflow *w = &a->workflow->given;
     const int64_t early_ms = too_early_ms(w, accepted_us, view);
     tl_status status = TL_OK;
-    tl_query found;
+    tl_query_result found;
     int absent = 0;
 
     if (!w->channel.can_query)
@@ -162,7 +162,7 @@ tl_status reclaim_check(tl_client *client, attempt *a, const tl_view *view)
 {
     const int64_t accepted_us = tl_restore_accepted_us(client);
     uint32_t last = view->epoch;
-    tl_query found;
+    tl_query_result found;
     tl_status status = TL_OK;
 
     if (may_be_lost(accepted_us, view))

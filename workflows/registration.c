@@ -84,9 +84,9 @@ static tl_status check_books(const tl_workflow *w)
         const char *book, *other;
         int has_book, has_other;
     } moments[] = {
-        {"book_prepare", "prepare", w->book_prepare != NULL, w->prepare != NULL},
-        {"book_success", "apply_success", w->book_success != NULL, w->apply_success != NULL},
-        {"book_failure", "apply_failure", w->book_failure != NULL, w->apply_failure != NULL},
+        {"book_prepare", "sql_prepare", w->book_prepare != NULL, w->sql_prepare != NULL},
+        {"book_success", "sql_success", w->book_success != NULL, w->sql_success != NULL},
+        {"book_failure", "sql_failure", w->book_failure != NULL, w->sql_failure != NULL},
     };
     const int has_statements = w->statements != NULL && w->statement_count > 0;
     int books = 0;

@@ -44,9 +44,9 @@ typedef struct resolver_facts {
 
     /* What this attempt has learned. */
     int queried, cancelled, sent; /* 1: this attempt did that */
-    tl_query query;
-    tl_cancel cancel;
-    tl_execute execute;
+    tl_query_result query;
+    tl_cancel_result cancel;
+    tl_execute_result execute;
     int declined; /* the send was declined, and a query is to confirm that */
 } resolver_facts;
 

@@ -125,7 +125,7 @@ void tl_answer_clear(tl_answer *answer)
 /* ---------------------------------------------------------------- the attempt -- */
 
 /* What an answer of execute means on the first lane, where at most one send has left. */
-static void choose_ending(ending *e, tl_execute executed, const tl_policy *policy)
+static void choose_ending(ending *e, tl_execute_result executed, const tl_policy *policy)
 {
     int64_t next_ms = schedule_next_ms(policy, 0, attempt_come_again_ms(e->attempt));
 
@@ -152,7 +152,7 @@ static void choose_ending(ending *e, tl_execute executed, const tl_policy *polic
     }
 }
 
-void run_choose_ending(struct tl_run *run, tl_execute executed)
+void run_choose_ending(struct tl_run *run, tl_execute_result executed)
 {
     choose_ending(&run->ending, executed, &run->workflow->given.policy);
 }
@@ -195,7 +195,7 @@ static tl_status execute_and_finish(struct tl_run *run)
 {
     const tl_policy *policy = &run->workflow->given.policy;
     attempt *a = &run->attempt;
-    tl_execute executed = TL_EXECUTE_NOT_SENT;
+    tl_execute_result executed = TL_EXECUTE_NOT_SENT;
     int64_t until_ms;
 
     run_granted(run);
@@ -220,7 +220,7 @@ static tl_status ask_for(struct tl_run *run, int64_t wait_ms)
         attempt_book_prepare(&run->attempt);
         return tl_lock_ask_book(run->lock, run->attempt.book, wait_ms);
     }
-    if (w->prepare != NULL)
+    if (w->sql_prepare != NULL)
         return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt, wait_ms);
     return tl_lock_ask(run->lock, wait_ms);
 }
@@ -320,7 +320,7 @@ static int look_at_failure(void *context, const tl_view *view)
     reclaim->fence = view->fence;
     reclaim->run->attempt.seen.created_us = view->created_us;
     attempt_show_row(&reclaim->run->attempt, view);
-    tl_work_say(&reclaim->run->attempt.said);
+    tl_log_context_set(&reclaim->run->attempt.said);
     /* A channel that is paused is not asked either. */
     reclaim->status = workflow_check_paused(reclaim->run->workflow);
     if (reclaim->status != TL_OK)
@@ -442,7 +442,7 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 
     if (status != TL_OK)
         return answer->status = status;
-    tl_work_say(&run->attempt.said);
+    tl_log_context_set(&run->attempt.said);
     /* If a callback is left, for instance by an exception, the answer can be settled. */
     answer->run = run;
     answer->status = TL_UNKNOWN;
@@ -459,14 +459,14 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 
 struct work work_new(void)
 {
-    return (struct work){.said = *tl_work_said()};
+    return (struct work){.said = *tl_log_context()};
 }
 
 void work_over(const struct work *work)
 {
     if (work->began)
         tl_work_end(0);
-    tl_work_say(&work->said);
+    tl_log_context_set(&work->said);
 }
 
 tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request, tl_answer *answer)
@@ -498,7 +498,7 @@ tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     run = answer->run;
     work.began = tl_work_begin();
-    tl_work_say(&run->attempt.said);
+    tl_log_context_set(&run->attempt.said);
     status = run_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
     submission_said(run->submitted);
     return status;

@@ -30,7 +30,7 @@ void run_free(struct tl_run *run);
 tl_status run_show_next_epoch(struct tl_run *run, uint32_t epoch);
 /* The lock is held: this run is the attempt.  Unless told otherwise it ends as UNKNOWN. */
 void run_granted(struct tl_run *run);
-void run_choose_ending(struct tl_run *run, tl_execute executed);
+void run_choose_ending(struct tl_run *run, tl_execute_result executed);
 /* Fills in the answer; the thread's sentence is that of the status. */
 tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status);
 

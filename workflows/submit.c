@@ -23,6 +23,7 @@
 
 #include <tradelock/callback.h>
 #include <tradelock/layer.h>
+#include <tradelock/submit.h>
 #include <tradelock/test_hooks.h>
 
 #include <stdatomic.h>
@@ -48,7 +49,7 @@ struct submission {
     int64_t until_ms, delay_ms;  /* of the ask's tries */
     int64_t send_us;             /* when send_begin was called */
     int noted;                   /* send_end was called: */
-    tl_execute executed;         /* with this answer */
+    tl_execute_result executed;  /* with this answer */
     char log_no[TL_UUID_TEXT];   /* of the piece of work */
     char sentence[ENDING_SENTENCE_MAX];
 };
@@ -103,7 +104,7 @@ static void complete(void *context, tl_status status)
     s->ended = NULL;
     atomic_store(&s->stage, SUBMISSION_NEW);
     later_leave(all);
-    tl_posting_put(last, status);
+    tl_posting_complete(last, status);
 }
 
 /* --------------------------------------------------------------------------- the ask -- */
@@ -127,7 +128,7 @@ static void asked(void *context, tl_lock *lock, tl_status status)
         run_granted(s->run);
         s->granted = NULL;
         atomic_store(&s->stage, GRANTED);
-        tl_posting_put(granted, TL_GRANTED);
+        tl_posting_complete(granted, TL_GRANTED);
     }
 }
 
@@ -157,7 +158,7 @@ static void ask_again(later_item *item)
 
 static tl_status check_workflow(const tl_workflow *w)
 {
-    if (w->prepare != NULL || w->apply_success != NULL || w->apply_failure != NULL)
+    if (w->sql_prepare != NULL || w->sql_success != NULL || w->sql_failure != NULL)
         return tl_error_report(TL_INVALID,
                                "%s writes business rows through a connection, which a submitted "
                                "run has not: declare its statements, or call tl_workflow_run()",
@@ -237,7 +238,7 @@ tl_status tl_workflow_submit(tl_workflows *workflows, const tl_request *request,
     if (status != TL_OK)
         return status;
     work.began = tl_work_begin();
-    tl_work_say(&run->attempt.said);
+    tl_log_context_set(&run->attempt.said);
     /* If book_prepare is left, for instance by an exception, the answer can be cleared. */
     run->phase = RUN_OVER;
     answer->run = run;
@@ -266,7 +267,7 @@ static tl_status check_stage(tl_workflows *workflows, const tl_answer *answer, e
     return TL_OK;
 }
 
-static void end(struct submission *s, tl_execute executed)
+static void end(struct submission *s, tl_execute_result executed)
 {
     tl_status status;
 
@@ -302,7 +303,7 @@ tl_status tl_workflow_send_begin(tl_workflows *workflows, tl_answer *answer,
     run = answer->run;
     s = run->submitted;
     work.began = tl_log_uuid()[0] == '\0' && tl_work_adopt(s->log_no) == TL_OK;
-    tl_work_say(&run->attempt.said);
+    tl_log_context_set(&run->attempt.said);
     execute_ms = run->workflow->given.policy.execute_ms;
     s->send_us = schedule_now_us();
     /* Computed before tl_may_send() is asked, as in execute_and_finish(). */
@@ -322,7 +323,8 @@ tl_status tl_workflow_send_begin(tl_workflows *workflows, tl_answer *answer,
     return TL_OK;
 }
 
-tl_status tl_workflow_send_end(tl_workflows *workflows, tl_answer *answer, tl_execute executed)
+tl_status tl_workflow_send_end(tl_workflows *workflows, tl_answer *answer,
+                               tl_execute_result executed)
 {
     RUN_WORK work = work_new();
     struct submission *s;
@@ -334,7 +336,7 @@ tl_status tl_workflow_send_end(tl_workflows *workflows, tl_answer *answer, tl_ex
         return status;
     s = answer->run->submitted;
     work.began = tl_log_uuid()[0] == '\0' && tl_work_adopt(s->log_no) == TL_OK;
-    tl_work_say(&answer->run->attempt.said);
+    tl_log_context_set(&answer->run->attempt.said);
     /* Once: an exception may have left the books of this ending. */
     if (!s->noted)
         s->executed = attempt_send_end(&answer->run->attempt, executed, s->send_us);

@@ -22,6 +22,7 @@
 
 #include <tradelock/lane.h>
 #include <tradelock/test_hooks.h>
+#include <tradelock/worker.h>
 
 #include <inttypes.h>
 #include <pthread.h>

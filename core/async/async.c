@@ -659,7 +659,7 @@ tl_status tl_posting_new(tl_posting **out, tl_client *client, void *context)
     return TL_OK;
 }
 
-void tl_posting_put(tl_posting *posting, tl_status status)
+void tl_posting_complete(tl_posting *posting, tl_status status)
 {
     struct async *a;
 

@@ -81,7 +81,7 @@ void log_said_list(const struct logger *logger, tl_level level, const tl_key *ke
     line.op_code = key != NULL && key->op_code != NULL ? key->op_code : "";
     if (key != NULL) {
         if (said == NULL)
-            said = tl_work_said();
+            said = tl_log_context();
         text_trace(trace, said->traceparent);
         line.trace_id = trace;
         text_printable(currency, sizeof currency, said->currency);

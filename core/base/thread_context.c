@@ -157,7 +157,7 @@ const char *tl_log_prefix(void)
     return context_now()->log_prefix;
 }
 
-void tl_work_say(const tl_said *said)
+void tl_log_context_set(const tl_said *said)
 {
     static const tl_said nothing;
     const tl_said *from = said != NULL ? said : &nothing;
@@ -166,18 +166,18 @@ void tl_work_say(const tl_said *said)
     TL_SAID_MAP(TL_KEEP)
 }
 
-const tl_said *tl_work_said(void)
+const tl_said *tl_log_context(void)
 {
     return &context_now()->said;
 }
 
-void tl_work_trace(const char *traceparent)
+void tl_log_trace_set(const char *traceparent)
 {
     text_copy(context_now()->said.traceparent, TL_TRACEPARENT + 1,
               text_is_traceparent(traceparent) ? traceparent : NULL);
 }
 
-const char *tl_work_traced(void)
+const char *tl_log_trace(void)
 {
     return context_now()->said.traceparent;
 }

@@ -99,7 +99,7 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
  * the row says of itself. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
-    const tl_said before = *tl_work_said(); /* of a thread of the program that reaps */
+    const tl_said before = *tl_log_context(); /* of a thread of the program that reaps */
     uint32_t first;
 
     random_bytes(&first, sizeof first);
@@ -113,12 +113,12 @@ static void open_all(struct janitor *j, const char *op_code, const db_result *ro
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
         lent = thread_context_lend(db_get_text(rows, row, 3));
         view_said(&said, rows, row, 5);
-        tl_work_say(&said);
+        tl_log_context_set(&said);
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
         if (lent)
             thread_context_work("");
     }
-    tl_work_say(&before);
+    tl_log_context_set(&before);
 }
 
 /* Finds the next operation of a sync lane; op_code "" after the last one. */

@@ -399,7 +399,7 @@ int tl_lock_probes(const tl_lock *lock)
     return lock != NULL && gate_has_probe(&lock->pass);
 }
 
-void tl_lock_heard(tl_lock *lock, int answered)
+void tl_lock_report_call(tl_lock *lock, int answered)
 {
     if (lock != NULL)
         lock->pass.heard = answered ? GATE_ANSWER : GATE_UNKNOWN;

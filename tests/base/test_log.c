@@ -183,7 +183,7 @@ TEST(test_said)
                                .traceparent = "00-" TRACE_ID "-b7ad6b7169203331-01"};
     const tl_said of_trade = {.amount_minor = INT64_MAX, .currency = "EUR", .batch = "monday"};
 
-    tl_work_say(&of_thread);
+    tl_log_context_set(&of_thread);
     log_line(&logger, TL_INFO, &key, 0, "the work's");
     expect_said(7, "JPY", "friday", TRACE_ID);
     log_said(&logger, TL_INFO, &key, 0, &of_trade, "the trade's");
@@ -192,13 +192,13 @@ TEST(test_said)
     expect_said(0, "", "", "");
     log_line(&logger, TL_INFO, NULL, 0, "of no trade");
     expect_said(0, "", "", "");
-    tl_work_trace(NULL);
+    tl_log_trace_set(NULL);
     log_line(&logger, TL_INFO, &key, 0, "the rest stays");
     expect_said(7, "JPY", "friday", "");
-    tl_work_say(NULL);
+    tl_log_context_set(NULL);
     log_line(&logger, TL_INFO, &key, 0, "nothing");
     expect_said(0, "", "", "");
-    tl_work_say(&of_thread);
+    tl_log_context_set(&of_thread);
     tl_work_end(0);
     log_line(&logger, TL_INFO, &key, 0, "over");
     expect_said(0, "", "", "");
@@ -226,11 +226,11 @@ TEST(test_hostile_batch)
     }
     memset(said.batch, 'x', sizeof said.batch); /* without an end */
     memcpy(said.currency, "E\nR!", 4);
-    tl_work_say(&said);
+    tl_log_context_set(&said);
     log_line(&logger, TL_INFO, &key, 0, "one");
     assert_int_equal(strlen(last.batch), TL_BATCH_MAX);
     assert_string_equal(last.currency, "E?R");
-    tl_work_say(NULL);
+    tl_log_context_set(NULL);
 }
 
 /* What a stranger gave begins no line of its own, and steers no terminal. */

@@ -2,6 +2,8 @@
 #include "operators.h"
 #include "support/theme.h"
 
+#include <tradelock/worker.h>
+
 static void expect_booked(const char *serial, const char *channel_ref)
 {
     assert_int_equal(database_number(operators.h.sql,

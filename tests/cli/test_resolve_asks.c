@@ -4,6 +4,7 @@
 #include "support/theme.h"
 
 #include <tradelock/lane.h>
+#include <tradelock/worker.h>
 
 #define PATIENCE_TURNS 3000
 

@@ -330,7 +330,7 @@ void test_execute_throws()
     tradelock::workflow flow = paying(bank, "THROWN");
     std::atomic<int> round{0};
 
-    flow.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) -> tl_execute {
+    flow.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) -> tl_execute_result {
         bank.pay(attempt->channel_key);
         switch (round++) {
         case 0:
@@ -373,15 +373,15 @@ void test_query_throws()
 
     flow.channel.idempotent = 0;
     flow.channel.cancel_final = 1;
-    flow.execute = [&](const tradelock::attempt &, tradelock::reply &) -> tl_execute {
+    flow.execute = [&](const tradelock::attempt &, tradelock::reply &) -> tl_execute_result {
         return TL_EXECUTE_UNKNOWN;
     };
-    flow.query = [&](const tradelock::attempt &, tradelock::reply &) -> tl_query {
+    flow.query = [&](const tradelock::attempt &, tradelock::reply &) -> tl_query_result {
         if (asked++ < 2)
             throw std::logic_error("who knows");
         return cancelled < 2 ? TL_QUERY_NOT_FOUND : TL_QUERY_SUCCEEDED;
     };
-    flow.cancel = [&](const tradelock::attempt &, tradelock::reply &) -> tl_cancel {
+    flow.cancel = [&](const tradelock::attempt &, tradelock::reply &) -> tl_cancel_result {
         cancelled++;
         throw std::logic_error("nor of this");
     };
@@ -541,7 +541,7 @@ void test_rows_throw()
 
     flow.statements.clear();
     flow.book_success = nullptr;
-    flow.prepare = [&](const tradelock::attempt &attempt, tradelock::reply &,
+    flow.sql_prepare = [&](const tradelock::attempt &attempt, tradelock::reply &,
                        st_mysql *connection) -> tl_status {
         const std::string of = attempt->key.serial_no;
 
@@ -552,14 +552,14 @@ void test_rows_throw()
             throw tradelock::refused("not today");
         throw 1;
     };
-    flow.apply_success = [&](const tradelock::attempt &attempt, const tl_reply &,
+    flow.sql_success = [&](const tradelock::attempt &attempt, const tl_reply &,
                              st_mysql *connection) {
         EXPECT(insert(connection, attempt->key.serial_no) == 0);
         if (attempt->key.serial_no == late && failures++ < 2)
             throw std::runtime_error("half-way");
         return TL_OK;
     };
-    flow.apply_failure = [&](const tradelock::attempt &attempt, const tl_reply &, tl_proof,
+    flow.sql_failure = [&](const tradelock::attempt &attempt, const tl_reply &, tl_proof,
                              st_mysql *connection) {
         EXPECT(insert(connection, attempt->key.serial_no) == 0);
         if (declines++ < 1)
@@ -617,7 +617,7 @@ void test_thread_ends()
     tradelock::workflow flow = paying(bank, "ENDED");
     const std::string of = serial();
 
-    flow.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) -> tl_execute {
+    flow.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) -> tl_execute_result {
         bank.pay(attempt->channel_key);
         pthread_exit(nullptr);
     };

@@ -8,6 +8,8 @@
 #include "simulator/sim.h"
 #include "withdraw.h"
 
+#include <tradelock/fleet_workflow.h>
+
 typedef struct bank {
     shards shards;
     struct sim sim;

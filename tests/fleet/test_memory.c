@@ -9,6 +9,7 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
+#include <tradelock/fleet_workflow.h>
 #include <tradelock/workflow.h>
 
 #define ALLOCATIONS_MAX 600
@@ -21,7 +22,7 @@ static void fail_allocation(unsigned n)
     fault_reload();
 }
 
-static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;

@@ -414,7 +414,7 @@ typedef struct script {
     int inside, may_go; /* under the mutex */
 } script;
 
-static tl_execute execute_slowly(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute_slowly(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     script *self = context;
 

@@ -6,6 +6,7 @@
 
 #include <tradelock/callback.h>
 #include <tradelock/rw_lock.h>
+#include <tradelock/worker.h>
 #include <tradelock/workflow.h>
 
 #include <pthread.h>
@@ -128,7 +129,7 @@ TEST(test_a_read_write_lock_is_alive)
 
 /* ------------------------------------------------------------ registry and worker -- */
 
-static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;

@@ -17,6 +17,7 @@
 #include <tradelock/layer.h>
 #include <tradelock/money.h>
 #include <tradelock/row_lock.h>
+#include <tradelock/fleet_workflow.h>
 #include <tradelock/workflow.h>
 
 #include <signal.h>
@@ -48,7 +49,7 @@ static const char *const names[] = {one};
 
 /* --------------------------------------------------------------------- structs -- */
 
-static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;

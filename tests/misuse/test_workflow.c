@@ -5,6 +5,7 @@
 #include "support/database.h"
 #include "support/theme.h"
 
+#include <tradelock/worker.h>
 #include <tradelock/workflow.h>
 
 #include <stdatomic.h>
@@ -49,7 +50,7 @@ static tl_status prepare(void *context, const tl_attempt *attempt, tl_reply *rep
     return TL_OK;
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -115,12 +116,12 @@ static void register_both(void)
     workflow.channel.idempotent = 1;
     workflow.execute = execute;
     workflow.op_code = operations[0];
-    workflow.prepare = prepare;
-    workflow.apply_success = apply;
+    workflow.sql_prepare = prepare;
+    workflow.sql_success = apply;
     CREW_STATUS(tl_workflow_register(workflows, &workflow), TL_OK);
     workflow.op_code = operations[1];
-    workflow.prepare = NULL;
-    workflow.apply_success = NULL;
+    workflow.sql_prepare = NULL;
+    workflow.sql_success = NULL;
     workflow.statements = statements;
     workflow.statement_count = 1;
     workflow.book_prepare = book_prepare;

@@ -26,7 +26,7 @@ static tl_status prepare(void *context, const tl_attempt *attempt, tl_reply *rep
     return TL_OK;
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     atomic_fetch_add(&channel.sent, 1);
@@ -39,7 +39,7 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     return channel.answer;
 }
 
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     atomic_fetch_add(&channel.queried, 1);
@@ -72,8 +72,8 @@ static tl_status book_success(void *context, const tl_attempt *attempt, const tl
 
 static void declare(tl_workflow *w)
 {
-    w->prepare = NULL;
-    w->apply_success = NULL;
+    w->sql_prepare = NULL;
+    w->sql_success = NULL;
     w->statements = statements;
     w->statement_count = 1;
     w->book_prepare = book_prepare;
@@ -107,10 +107,10 @@ tl_workflow channel_workflow(const char *op_code)
     w.policy.clock_margin_ms = 50;
     w.policy.schedule_count = 1;
     w.policy.schedule_ms[0] = 50;
-    w.prepare = prepare;
+    w.sql_prepare = prepare;
     w.execute = execute;
     w.query = query;
-    w.apply_success = book;
+    w.sql_success = book;
     if (channel.declared)
         declare(&w);
     return w;

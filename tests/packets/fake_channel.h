@@ -15,7 +15,7 @@
 
 /* How it answers, and what it has done for the trade under way. */
 extern struct channel {
-    tl_execute answer;
+    tl_execute_result answer;
     int pays;
     int declared; /* the business rows are; else a connection writes them */
     atomic_uint sent, paid, queried;

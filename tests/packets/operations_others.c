@@ -176,7 +176,7 @@ static tl_status call_posting(scene *s)
     EXPECT((status == TL_OK) == (posting != NULL));
     if (status != TL_OK)
         return status;
-    tl_posting_put(posting, TL_OK);
+    tl_posting_complete(posting, TL_OK);
     return await_completion_of(s, NULL);
 }
 

@@ -8,6 +8,10 @@
 #include "fake_channel.h"
 #include "support/theme.h"
 
+#include <tradelock/questions.h>
+#include <tradelock/submit.h>
+#include <tradelock/worker.h>
+
 #include <poll.h>
 
 #define ALLOCATIONS_MAX 400
@@ -323,7 +327,7 @@ static int pay_without(unsigned n, uint32_t reclaim_epoch, tl_workflows *workflo
     return failed;
 }
 
-static void sweep_payment(const char *what, tl_execute said, int pays, tl_status final)
+static void sweep_payment(const char *what, tl_execute_result said, int pays, tl_status final)
 {
     struct figures figures = {0};
     int failed = 1;

@@ -41,13 +41,13 @@ static int take(void *context, const char *section, const char *name, const char
 }
 
 /* Does not tell the channel until when it may pay. */
-static tl_execute execute_for_ever(const struct handlers *self, const tl_attempt *attempt,
-                                   tl_reply *reply)
+static tl_execute_result execute_for_ever(const struct handlers *self, const tl_attempt *attempt,
+                                          tl_reply *reply)
 {
     static __thread http_exchange exchange;
     json_t *order = json_loadb(attempt->payload, attempt->payload_size, 0, NULL), *body;
     char url[TEXT + 8], *request;
-    tl_execute answer;
+    tl_execute_result answer;
     int mismatch;
 
     json_object_set_new(order, "channel_key", json_string(attempt->channel_key));
@@ -65,13 +65,13 @@ static tl_execute execute_for_ever(const struct handlers *self, const tl_attempt
     return answer;
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     struct handlers *self = context;
     tl_attempt mine = *attempt;
     withdraw_order order;
     char *payload = NULL;
-    tl_execute answer;
+    tl_execute_result answer;
 
     if (makes(self, "other-amount") &&
         withdraw_order_read(&order, attempt->payload, attempt->payload_size)) {
@@ -105,10 +105,10 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     return answer;
 }
 
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     struct handlers *self = context;
-    tl_query answer;
+    tl_query_result answer;
 
     while (makes(self, "hangs"))
         pause();

@@ -19,9 +19,7 @@ from tradelock import _tradelock
 LEFT_OUT = {
     r"tl_lock_.*|tl_may_send|tl_show.*|tl_state_name": "bare locks: a workflow has them",
     r"tl_books?_(new|free|clear|check|refuse)": "books of bare locks",
-    r"tl_fleet_.*": "fleets: the worker calls register() for each shard",
-    r"tl_workflow_(submit|send_begin|send_end)|tl_client_completed.*|tl_answer_sentence":
-        "event loops in C",
+    r"tl_client_completed.*": "event loops in C",
     r"tl_work_.*|tl_log_.*": "pieces of work begin by themselves",
     r"tl_evidence_.*|tl_channel_key|tl_client_site": "web-hooks: workflows/examples/webhook",
     r"tl_client_(session|alive_ms|loss_fd|stats|policy)": "metrics are the worker's",
@@ -55,7 +53,7 @@ def types(client):
     raises(TypeError, "Channel.window_ms must be int, not float", Channel, window_ms=1.5)
     raises(TypeError, "Workflow.channel must be a Channel, not str", Workflow, channel="bank")
     raises(TypeError, "Workflow.execute must be callable, not str", Workflow, execute="pay")
-    raises(TypeError, "Workflow has no field prepare", Workflow, prepare=print)
+    raises(TypeError, "Workflow has no field sql_prepare", Workflow, sql_prepare=print)
     raises(TypeError, "Workflow.statements must be a list", Workflow, statements="SELECT 1")
     raises(TypeError, "Workflow.statements must be a list", Workflow, statements=[Channel(name="b")])
     raises(TypeError, "Workflow.former must be a list", Workflow, former=[Channel(name="b")])

@@ -158,10 +158,10 @@ TEST(test_forgotten_lock_is_opened_at_max_hold)
     lock = granted(f.client, "r4", "c1", &options);
     usleep(100 * 1000);
     assert_false(tl_may_send(lock, 0));
-    tl_work_trace(TRACE);
+    tl_log_trace_set(TRACE);
     assert_status(tl_reap(f.other, &reaped), TL_OK);
-    assert_string_equal(tl_work_traced(), TRACE); /* whatever it told of meanwhile */
-    tl_work_trace(NULL);
+    assert_string_equal(tl_log_trace(), TRACE); /* whatever it told of meanwhile */
+    tl_log_trace_set(NULL);
     assert_int_equal(reaped.opened, 1);
     assert_int_equal(reaped.sessions, 0);
     retry = claim("r4");

@@ -279,10 +279,10 @@ TEST(test_a_trace_that_is_none_is_left_out)
         assert_string_equal(heard.trace_id, "");
         assert_null(strpbrk(heard.message, "\n\xff"));
         /* Nor does a line of the log that is about another key. */
-        tl_work_trace(none[i]);
+        tl_log_trace_set(none[i]);
         tl_client_log(client, TL_INFO, &(tl_key){serial.is, "c1", "WITHDRAW"}, 0, "traceparent");
         assert_string_equal(heard.trace_id, "");
-        tl_work_trace(NULL);
+        tl_log_trace_set(NULL);
     }
     tl_client_close(client);
 }

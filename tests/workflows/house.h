@@ -9,6 +9,8 @@
 #include "support/database.h"
 #include "withdraw.h"
 
+#include <tradelock/worker.h>
+
 #define HOUSE_WINDOW_MS 60000
 #define ALARMS_MAX 64
 

@@ -61,7 +61,7 @@ static tl_status prepare(void *context, const tl_attempt *attempt, tl_reply *rep
     return answer_at(AT_P, book);
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     if (script.dies != NULL)
@@ -73,7 +73,7 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
 }
 
 /* The payload says what became of it, where the script says so. */
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     tl_reply_ref(reply, attempt->key.serial_no);
@@ -125,7 +125,7 @@ tl_workflow payout_workflow(void)
     return workflow;
 }
 
-void payout_say(tl_execute executed, tl_query queried)
+void payout_say(tl_execute_result executed, tl_query_result queried)
 {
     memset(&script, 0, sizeof script);
     script.execute = executed;

@@ -23,14 +23,14 @@ extern struct script {
     spoil_fn spoil[MOMENTS];   /* besides the right lines; or NULL */
     tl_status answer[MOMENTS]; /* TL_OK by itself */
     const char *remark, *sentence;
-    tl_execute execute;
-    tl_query query; /* PENDING: SUCCEEDED if the payload is "y", else FAILED */
-    server *dies;   /* while money moves */
+    tl_execute_result execute;
+    tl_query_result query; /* PENDING: SUCCEEDED if the payload is "y", else FAILED */
+    server *dies;          /* while money moves */
     atomic_uint sent;
 } script;
 
 /* All callbacks do the right thing, and the channel says this. */
-void payout_say(tl_execute executed, tl_query queried);
+void payout_say(tl_execute_result executed, tl_query_result queried);
 tl_workflow payout_workflow(void);
 /* The tables, a purse of 1000 for customer C1, and the workflow of this name. */
 void payout_open(house *self);

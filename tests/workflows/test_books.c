@@ -97,7 +97,7 @@ TEST_IN(moments_may_differ, payout_house, payout_house_close)
     database_run(self->sql, "CREATE TABLE counted (serial_no VARCHAR(64), n INT)");
     workflow.op_code = request.key.op_code = "MIXED";
     workflow.book_success = NULL;
-    workflow.apply_success = count_by_select;
+    workflow.sql_success = count_by_select;
     assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
     payout_expect(self, &request, TL_SUCCEEDED, NULL);
     payout_purse(self, "1000 100");

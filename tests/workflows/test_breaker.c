@@ -28,7 +28,7 @@ static int is_poison(const tl_attempt *attempt)
     return atomic_load(&gate.shared->mood) == POISON && attempt->key.serial_no[0] == 'D';
 }
 
-static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)reply;
@@ -56,7 +56,7 @@ static int is_silent(const tl_attempt *attempt)
            (mood == HALF && atomic_load(&gate.shared->sends) > 1);
 }
 
-static tl_query look_up(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result look_up(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)reply;

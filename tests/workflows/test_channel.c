@@ -28,11 +28,11 @@ static http_exchange *answered(long code)
     return exchange;
 }
 
-static tl_execute pay_means(long code, const char *text, tl_reply *reply, int *mismatch)
+static tl_execute_result pay_means(long code, const char *text, tl_reply *reply, int *mismatch)
 {
     http_exchange *exchange = answered(code);
     json_t *body = json_loads(text, 0, NULL);
-    tl_execute answer = channel_pay_means(exchange, body, reply, mismatch);
+    tl_execute_result answer = channel_pay_means(exchange, body, reply, mismatch);
 
     json_decref(body);
     free(exchange);
@@ -67,7 +67,7 @@ TEST(pay_answers)
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
         const meaning *m = &meanings[i];
         int mismatch;
-        tl_execute answer = pay_means(m->code, m->body, reply, &mismatch);
+        tl_execute_result answer = pay_means(m->code, m->body, reply, &mismatch);
 
         if ((int)answer != m->expected)
             fail_msg("%ld %s means %d", m->code, m->body, (int)answer);

@@ -26,7 +26,7 @@ FIXTURE(close_house)
     house_close(&self);
 }
 
-static tl_execute limiting(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result limiting(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -39,7 +39,7 @@ static tl_execute limiting(void *context, const tl_attempt *attempt, tl_reply *r
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static tl_execute losing(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result losing(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -47,7 +47,7 @@ static tl_execute losing(void *context, const tl_attempt *attempt, tl_reply *rep
     return TL_EXECUTE_UNKNOWN;
 }
 
-static tl_query pending(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result pending(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;

@@ -27,7 +27,7 @@ static struct moments {
     _Atomic int64_t asked_us[MOMENTS], began_us[MOMENTS];
 } *moments;
 
-static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const long number = atomic_fetch_add(&gate.shared->sends, 1);
 

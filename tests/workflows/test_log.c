@@ -370,7 +370,7 @@ TEST_IN(another_trade_without_a_trace, open_idempotent, close_sites)
     evidence.epoch = 2;
     evidence.outcome = "SUCCEEDED";
     evidence.source = "test";
-    tl_work_say(&other);
+    tl_log_context_set(&other);
     assert_status(tl_lock_new(&lock, service.client, &key, &options), TL_OK);
     assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
     assert_status(tl_lock_finish(lock, &paid), TL_SUCCEEDED);
@@ -389,26 +389,26 @@ TEST_IN(a_thread_keeps_its_trace, open_idempotent, close_sites)
         .amount_minor = 9, .currency = "USD", .batch = "mine", .traceparent = TRACE};
     tl_answer answer = TL_ANSWER_INIT;
 
-    tl_work_say(&mine);
+    tl_log_context_set(&mine);
     withdraw_at(&service, "W1", TL_SUCCEEDED);
-    assert_string_equal(tl_work_traced(), TRACE);
-    assert_int_equal(tl_work_said()->amount_minor, 9);
-    assert_string_equal(tl_work_said()->currency, "USD");
-    assert_string_equal(tl_work_said()->batch, "mine");
+    assert_string_equal(tl_log_trace(), TRACE);
+    assert_int_equal(tl_log_context()->amount_minor, 9);
+    assert_string_equal(tl_log_context()->currency, "USD");
+    assert_string_equal(tl_log_context()->batch, "mine");
     assert_true(traced(&service, "W1", "") >= 2);
     assert_true(said(&service, "W1", 100, "EUR", "") >= 2);
     assert_int_equal(tl_work_begin(), 1);
-    tl_work_trace(TRACE);
+    tl_log_trace_set(TRACE);
     self.traceparent = "00-11111111111111111111111111111111-2222222222222222-00";
     withdraw_at(&service, "W2", TL_SUCCEEDED);
     self.traceparent = NULL;
-    assert_string_equal(tl_work_traced(), TRACE);
+    assert_string_equal(tl_log_trace(), TRACE);
     assert_status(tl_workflow_run(service.workflows, NULL, &answer), TL_INVALID);
-    assert_string_equal(tl_work_traced(), TRACE);
+    assert_string_equal(tl_log_trace(), TRACE);
     assert_status(tl_workflow_settle(service.workflows, &answer), TL_WRONG_STATE);
-    assert_string_equal(tl_work_traced(), TRACE);
+    assert_string_equal(tl_log_trace(), TRACE);
     tl_work_end(0);
-    assert_string_equal(tl_work_traced(), "");
+    assert_string_equal(tl_log_trace(), "");
 }
 
 static void pay_in_vain(void *context, int number)

@@ -4,6 +4,8 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
+#include <tradelock/questions.h>
+
 #include <signal.h>
 
 #define WAITERS 1000
@@ -37,7 +39,7 @@ static void close_front(void)
     front = NULL;
 }
 
-/* All that a front needs (workflow.h). */
+/* All that a front needs (questions.h). */
 static void grant(int is_given)
 {
     static const char *const rights[] = {
@@ -76,7 +78,7 @@ FIXTURE(close_all)
 /* What it does with W1: after 300 ms it pays; then perhaps a worker ends what is in doubt. */
 struct work {
     const char *serial;
-    tl_execute executed;
+    tl_execute_result executed;
     tl_status expected;
     int64_t works_ms; /* after so long a worker begins; -1: none */
     const char *batch;

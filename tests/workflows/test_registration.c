@@ -3,7 +3,7 @@
 
 #include "support/theme.h"
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -11,7 +11,7 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     return TL_EXECUTE_UNKNOWN;
 }
 
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -19,7 +19,7 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
     return TL_QUERY_UNREACHABLE;
 }
 
-static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_cancel_result cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -183,12 +183,12 @@ TEST(refuses_two_forms_at_once)
     w.statements = &statement;
     w.statement_count = 1;
     refused(&w, TL_INVALID, "declares statements, but has no callback that writes lines");
-    w.prepare = prepare;
+    w.sql_prepare = prepare;
     w.book_success = book_success;
     assert_int_equal(workflow_check(&w), TL_OK);
     w.book_prepare = book_prepare;
-    refused(&w, TL_INVALID, "has both book_prepare and prepare; choose one of them");
-    w.prepare = NULL;
+    refused(&w, TL_INVALID, "has both book_prepare and sql_prepare; choose one of them");
+    w.sql_prepare = NULL;
     assert_int_equal(workflow_check(&w), TL_OK);
     w.statement_count = 0;
     refused(&w, TL_INVALID, "has book_prepare, but declares no statements");

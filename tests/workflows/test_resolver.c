@@ -479,7 +479,8 @@ TEST(every_row)
  */
 enum { BITS = 15 };
 
-static void fill(resolver_facts *facts, unsigned bits, tl_query query, tl_execute execute)
+static void fill(resolver_facts *facts, unsigned bits, tl_query_result query,
+                 tl_execute_result execute)
 {
     memset(facts, 0, sizeof *facts);
     facts->now_us = NOW_US;
@@ -541,7 +542,7 @@ TEST(the_laws)
         for (int query = TL_QUERY_UNREACHABLE; query <= TL_QUERY_NOT_FOUND; query++) {
             resolver_facts facts;
 
-            fill(&facts, bits, (tl_query)query, TL_EXECUTE_UNKNOWN);
+            fill(&facts, bits, (tl_query_result)query, TL_EXECUTE_UNKNOWN);
             check_laws(&facts);
         }
 }

@@ -37,7 +37,8 @@ static void accept_now(house *self)
 /* ------------------------------------------------------------------ the first lane -- */
 
 /* The restore comes to be known between the grant and the answer. */
-static tl_execute decline_after_a_restore(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result decline_after_a_restore(void *context, const tl_attempt *attempt,
+                                                 tl_reply *reply)
 {
     (void)attempt;
     declare(context);
@@ -45,7 +46,7 @@ static tl_execute decline_after_a_restore(void *context, const tl_attempt *attem
     return TL_EXECUTE_DECLINED;
 }
 
-static tl_query say_failed(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result say_failed(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;

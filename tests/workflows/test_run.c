@@ -275,7 +275,7 @@ static struct {
     int64_t queried_ms, executed_ms; /* what was left until the deadline */
 } told;
 
-static tl_execute tell_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result tell_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)reply;
@@ -287,7 +287,7 @@ static tl_execute tell_execute(void *context, const tl_attempt *attempt, tl_repl
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static tl_query tell_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result tell_query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)reply;

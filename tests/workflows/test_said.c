@@ -14,7 +14,7 @@ enum { PREPARED, EXECUTED, QUERIED, APPLIED, FAILED_AND_APPLIED, CALLBACKS };
 struct told {
     tl_said by[CALLBACKS];
     int64_t created_us[CALLBACKS];
-    tl_query answer;
+    tl_query_result answer;
 };
 
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -58,7 +58,7 @@ static tl_status note_prepare(void *context, const tl_attempt *attempt, tl_reply
     return TL_OK;
 }
 
-static tl_execute note_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result note_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)reply;
@@ -66,7 +66,7 @@ static tl_execute note_execute(void *context, const tl_attempt *attempt, tl_repl
     return attempt->epoch == 1 ? TL_EXECUTE_UNKNOWN : TL_EXECUTE_SUCCEEDED;
 }
 
-static tl_query note_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result note_query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     reply->retryable = 1;
@@ -103,11 +103,11 @@ static void register_notes(house *self)
     workflow.channel.name = "c";
     workflow.channel.idempotent = 1;
     workflow.channel.can_query = 1;
-    workflow.prepare = note_prepare;
+    workflow.sql_prepare = note_prepare;
     workflow.execute = note_execute;
     workflow.query = note_query;
-    workflow.apply_success = note_success;
-    workflow.apply_failure = note_failure;
+    workflow.sql_success = note_success;
+    workflow.sql_failure = note_failure;
     assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
 }
 
@@ -118,7 +118,7 @@ static void say(tl_request *to, const tl_request *from)
 
 static void run_saying(house *self, const tl_request *what, uint32_t epoch, tl_status expected)
 {
-    const tl_query found = said->answer;
+    const tl_query_result found = said->answer;
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
 

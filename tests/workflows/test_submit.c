@@ -13,6 +13,7 @@
 
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
+#include <tradelock/submit.h>
 
 #include <poll.h>
 #include <signal.h>
@@ -36,7 +37,7 @@ static unsigned number_of(const char *serial)
     return (unsigned)strtoul(serial + 1, NULL, 10);
 }
 
-static tl_execute plain_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result plain_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     atomic_fetch_add(&paid_of[number_of(attempt->key.serial_no)], 1);
@@ -44,7 +45,7 @@ static tl_execute plain_execute(void *context, const tl_attempt *attempt, tl_rep
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static tl_query plain_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result plain_query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     tl_reply_ref(reply, attempt->key.serial_no);
@@ -161,7 +162,7 @@ TEST(a_kill_leaves_what_a_call_leaves)
 TEST_IN(each_answer_leaves_what_a_call_leaves, patient_house, payout_house_close)
 {
     static const struct {
-        tl_execute execute;
+        tl_execute_result execute;
         tl_status status;
         const char *row, *entries;
     } cases[] = {
@@ -898,7 +899,7 @@ TEST_IN(bad_input_writes_nothing, patient_house, payout_house_close)
     REFUSED(TL_INVALID, "currency");
     workflow.op_code = "MIXED";
     workflow.book_success = NULL;
-    workflow.apply_success = (tl_apply_success_fn)(void *)abort;
+    workflow.sql_success = (tl_sql_success_fn)(void *)abort;
     assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
     request.key.op_code = "MIXED";
     REFUSED(TL_INVALID, "connection");
@@ -964,7 +965,7 @@ TEST_IN(a_run_under_way_is_kept, patient_house, payout_house_close)
     assert_status(tl_workflow_send_begin(self->workflows, &of.answer, &attempt, &reply),
                   TL_WRONG_STATE);
     /* A number that is no answer is UNKNOWN. */
-    assert_status(tl_workflow_send_end(self->workflows, &of.answer, (tl_execute)99), TL_OK);
+    assert_status(tl_workflow_send_end(self->workflows, &of.answer, (tl_execute_result)99), TL_OK);
     assert_status(next(self)->said, TL_IN_DOUBT);
     tl_answer_clear(&of.answer);
     house_row(self, "W1", "P 1 1 -");

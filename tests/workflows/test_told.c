@@ -20,7 +20,7 @@ static void keep_warning(void *context, const tl_log_line *line)
     snprintf(warned_serial, sizeof warned_serial, "%s", line->serial_no);
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     int64_t end_ms = crew_now_ms() + attempt->timeout_ms + 20;
 

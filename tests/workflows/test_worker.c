@@ -29,7 +29,7 @@ FIXTURE(close_house)
 
 /* ----------------------------------------------------------------- a poisoned trade -- */
 
-static tl_execute never_executed(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result never_executed(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -37,7 +37,7 @@ static tl_execute never_executed(void *context, const tl_attempt *attempt, tl_re
     return TL_EXECUTE_UNKNOWN;
 }
 
-static tl_query dying_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result dying_query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     if (strcmp(attempt->key.serial_no, "POISON") == 0)
@@ -238,7 +238,7 @@ TEST_IN(two_workers_share_the_work, open_house, close_house)
 static atomic_int asked, may_answer;
 
 /* At once at first; later nobody hears anything until may_answer. */
-static tl_query stuck_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result stuck_query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const int number = atomic_fetch_add(&asked, 1);
 
@@ -364,7 +364,8 @@ TEST_IN(attempts_used_up_are_parked, open_house, close_house)
 
 static server *dying;
 
-static tl_execute kill_server_then_pay(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result kill_server_then_pay(void *context, const tl_attempt *attempt,
+                                              tl_reply *reply)
 {
     (void)context;
     (void)attempt;

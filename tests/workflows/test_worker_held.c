@@ -41,7 +41,7 @@ FIXTURE(close_house)
 
 /* ------------------------------------------------------------------- the workflows -- */
 
-static tl_execute never_executed(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result never_executed(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -50,7 +50,7 @@ static tl_execute never_executed(void *context, const tl_attempt *attempt, tl_re
 }
 
 /* Answers after as many microseconds as its context says. */
-static tl_query answering(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result answering(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     usleep(*(const useconds_t *)context);
     tl_reply_ref(reply, attempt->key.serial_no);
@@ -58,7 +58,7 @@ static tl_query answering(void *context, const tl_attempt *attempt, tl_reply *re
 }
 
 /* Each takes another time, so that the threads are never free together by themselves. */
-static tl_query unevenly_answering(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result unevenly_answering(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     static atomic_uint asked;
 
@@ -68,7 +68,7 @@ static tl_query unevenly_answering(void *context, const tl_attempt *attempt, tl_
     return TL_QUERY_SUCCEEDED;
 }
 
-static tl_query never_answering(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result never_answering(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -78,7 +78,7 @@ static tl_query never_answering(void *context, const tl_attempt *attempt, tl_rep
 }
 
 /* Of one trade alone there is never an answer. */
-static tl_query hanging(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result hanging(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     if (strncmp(attempt->key.serial_no, "DIED", 4) == 0)
@@ -88,7 +88,7 @@ static tl_query hanging(void *context, const tl_attempt *attempt, tl_reply *repl
 }
 
 /* As long as its context says so. */
-static tl_query hanging_on(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result hanging_on(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     while (atomic_load((atomic_int *)context))
         usleep(5000);
@@ -111,7 +111,7 @@ static int has_claimed_ahead(void)
 
 /* Stops its own process once, as a debugger or a full machine would.  No attempt may begin so late
  * that its calls get less time than the policy says. */
-static tl_query stopping(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result stopping(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     static int asked;
 
@@ -130,7 +130,7 @@ static tl_query stopping(void *context, const tl_attempt *attempt, tl_reply *rep
     return TL_QUERY_SUCCEEDED;
 }
 
-typedef tl_query (*query_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
+typedef tl_query_result (*query_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
 
 static tl_status register_query(tl_workflows *workflows, const char *op_code, query_fn query,
                                 useconds_t *answers_us, int64_t max_hold_ms)
@@ -172,7 +172,7 @@ static void allow_nothing(void *unused)
 
 /* Ends its worker's only thread, with no memory for the stack of another one, once something waits
  * for that thread: on a busy machine nothing may be claimed ahead for a while. */
-static tl_query leaving(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result leaving(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     static atomic_int asked;
     const int before = atomic_fetch_add(&asked, 1);
@@ -561,7 +561,7 @@ TEST_IN(nothing_is_begun_with_half_a_hold, open_house, close_house)
 static atomic_int is_held, may_answer;
 
 /* Answers at once, until trades wait behind it; that call holds its thread. */
-static tl_query holding(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result holding(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     static atomic_int asked;
 

@@ -55,7 +55,7 @@ static tl_status book_success(void *context, const tl_attempt *attempt, const tl
     return TL_OK;
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -63,7 +63,7 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;

@@ -2,6 +2,7 @@
 #include "books.h"
 #include "client.h"
 
+#include <tradelock/submit.h>
 #include <tradelock/workflow.h>
 
 #include <poll.h>

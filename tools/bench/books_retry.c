@@ -4,6 +4,7 @@
 #include "books.h"
 #include "client.h"
 
+#include <tradelock/worker.h>
 #include <tradelock/workflow.h>
 
 #include <mysql.h>
@@ -26,8 +27,8 @@ static tl_status run_row(MYSQL *connection, const char *sql)
 }
 
 /* The lines of `books` as a callback writes them. */
-static tl_status apply_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
-                               struct st_mysql *connection)
+static tl_status sql_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                             struct st_mysql *connection)
 {
     const char *cust = attempt->key.cust_no, *serial = attempt->key.serial_no;
     const long long amount = attempt->amount_minor;
@@ -65,7 +66,7 @@ static int open_worker(const bench_options *options, int declared)
         workflow.statement_count = 0;
         workflow.book_prepare = NULL;
         workflow.book_success = NULL;
-        workflow.apply_success = apply_success;
+        workflow.sql_success = sql_success;
     }
     wanted.threads = options->callers;
     if (tl_workflows_new(&workflows, bench_client) != TL_OK ||

@@ -24,7 +24,7 @@ static tl_status prepare(void *context, const tl_attempt *attempt, tl_reply *rep
     return run_row(connection, "INSERT INTO bench_order (amount) VALUES (10000)");
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -32,7 +32,7 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
     (void)attempt;
@@ -59,10 +59,10 @@ static int open_workflow(const bench_options *options)
     workflow.channel.name = "bench";
     workflow.channel.idempotent = 1;
     workflow.channel.can_query = 1;
-    workflow.prepare = prepare;
+    workflow.sql_prepare = prepare;
     workflow.execute = execute;
     workflow.query = query;
-    workflow.apply_success = apply;
+    workflow.sql_success = apply;
     if (tl_workflows_new(&workflows, bench_client) != TL_OK ||
         tl_workflow_register(workflows, &workflow) != TL_OK)
         bench_fail("%s", tl_error_message());

@@ -270,7 +270,7 @@ static void judge(const heard *it, const char *call, const char *const *names, s
                it->status, the_plan->title);
 }
 
-static void judge_late(tl_execute answer, unsigned sent)
+static void judge_late(tl_execute_result answer, unsigned sent)
 {
     if (sent > 0)
         plan_found("rule 4 is broken: execute sends when nothing is left of its time");
@@ -286,13 +286,13 @@ static void note_key(const tl_attempt *attempt)
     snprintf(the_plan->channel_key, sizeof the_plan->channel_key, "%s", attempt->channel_key);
 }
 
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const tl_workflow *it = context;
     tl_attempt seen = *attempt;
     const int64_t began_ms = now_ms();
     const long from = requests_end();
-    tl_execute answer;
+    tl_execute_result answer;
     heard said;
     int pretended;
 
@@ -302,7 +302,7 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     if (take(&the_plan->execute, &pretended)) {
         pretend(reply, pretended == TL_EXECUTE_SUCCEEDED || pretended == TL_EXECUTE_ACCEPTED);
         end("execute");
-        return (tl_execute)pretended;
+        return (tl_execute_result)pretended;
     }
     if (the_plan->nothing_left) {
         seen.until_ms = began_ms - 1;
@@ -324,12 +324,12 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     return answer;
 }
 
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_query_result query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const tl_workflow *it = context;
     const int64_t began_ms = now_ms();
     const long from = requests_end();
-    tl_query answer;
+    tl_query_result answer;
     heard said;
     int pretended;
 
@@ -338,7 +338,7 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
     if (take(&the_plan->query, &pretended)) {
         pretend(reply, pretended == TL_QUERY_SUCCEEDED || pretended == TL_QUERY_PENDING);
         end("query");
-        return (tl_query)pretended;
+        return (tl_query_result)pretended;
     }
     answer = it->query(it->context, attempt, reply);
     check_time(attempt, began_ms, "query");
@@ -348,12 +348,12 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
     return answer;
 }
 
-static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
+static tl_cancel_result cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const tl_workflow *it = context;
     const int64_t began_ms = now_ms();
     const long from = requests_end();
-    tl_cancel answer;
+    tl_cancel_result answer;
     heard said;
 
     begin("cancel");
@@ -378,22 +378,22 @@ static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *repl
         return status;                                                                             \
     } while (0)
 
-static tl_status prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
-                         struct st_mysql *connection)
+static tl_status sql_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
+                             struct st_mysql *connection)
 {
-    AROUND("prepare", prepare(it->context, attempt, reply, connection));
+    AROUND("sql_prepare", sql_prepare(it->context, attempt, reply, connection));
 }
 
-static tl_status apply_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
-                               struct st_mysql *connection)
+static tl_status sql_success(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                             struct st_mysql *connection)
 {
-    AROUND("apply_success", apply_success(it->context, attempt, reply, connection));
+    AROUND("sql_success", sql_success(it->context, attempt, reply, connection));
 }
 
-static tl_status apply_failure(void *context, const tl_attempt *attempt, const tl_reply *reply,
-                               tl_proof proof, struct st_mysql *connection)
+static tl_status sql_failure(void *context, const tl_attempt *attempt, const tl_reply *reply,
+                             tl_proof proof, struct st_mysql *connection)
 {
-    AROUND("apply_failure", apply_failure(it->context, attempt, reply, proof, connection));
+    AROUND("sql_failure", sql_failure(it->context, attempt, reply, proof, connection));
 }
 
 static tl_status book_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
@@ -430,9 +430,9 @@ TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workf
     WATCH(execute);
     WATCH(query);
     WATCH(cancel);
-    WATCH(prepare);
-    WATCH(apply_success);
-    WATCH(apply_failure);
+    WATCH(sql_prepare);
+    WATCH(sql_success);
+    WATCH(sql_failure);
     WATCH(book_prepare);
     WATCH(book_success);
     WATCH(book_failure);

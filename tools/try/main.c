@@ -14,6 +14,8 @@
 #include "plan.h"
 #include "plugin.h"
 
+#include <tradelock/worker.h>
+
 #include <getopt.h>
 #include <inttypes.h>
 #include <mysql.h>

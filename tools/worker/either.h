@@ -4,13 +4,15 @@
 
 #include "host.h"
 
+#include <tradelock/fleet_workflow.h>
+
 /* One of the two; both NULL: none was started. */
 typedef struct either {
     tl_worker *one;
     tl_fleet_worker *all;
 } either;
 
-/* Each as the functions of tradelock/workflow.h. */
+/* Each as the functions of tradelock/worker.h. */
 tl_status either_start(either *self, const host *here, const tl_worker_options *options);
 void either_stop(const either *self);
 tl_status either_wait(const either *self, int64_t wait_ms);

@@ -10,7 +10,7 @@ import sys
 
 import cffi
 
-HEADER = "#include <tradelock/workflow.h>\n#include <tradelock/layer.h>\n"
+HEADER = "".join(f"#include <tradelock/{name}.h>\n" for name in ("layer", "questions", "worker"))
 # Python's side of each callback: one name for each, with the prototype that the header gives it.
 CALLBACKS = {"execute": "tl_execute_fn", "query": "tl_query_fn", "cancel": "tl_cancel_fn",
              "book_prepare": "tl_book_prepare_fn", "book_success": "tl_book_success_fn",

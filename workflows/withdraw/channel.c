@@ -114,7 +114,7 @@ static void keep_result(tl_reply *reply)
     json_decref(json);
 }
 
-static tl_execute answer_200(const json_t *body, tl_reply *reply)
+static tl_execute_result answer_200(const json_t *body, tl_reply *reply)
 {
     if (says(body, "outcome", "succeeded")) {
         take_ref(body, reply);
@@ -129,8 +129,8 @@ static tl_execute answer_200(const json_t *body, tl_reply *reply)
     return TL_EXECUTE_UNKNOWN;
 }
 
-tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, tl_reply *reply,
-                             int *mismatch)
+tl_execute_result channel_pay_means(const http_exchange *exchange, const json_t *body,
+                                    tl_reply *reply, int *mismatch)
 {
     *mismatch = 0;
     take_answer(exchange, body, reply);
@@ -157,7 +157,8 @@ tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, 
     }
 }
 
-tl_query channel_query_means(const http_exchange *exchange, const json_t *body, tl_reply *reply)
+tl_query_result channel_query_means(const http_exchange *exchange, const json_t *body,
+                                    tl_reply *reply)
 {
     take_answer(exchange, body, reply);
     if (exchange->fate != HTTP_ANSWERED)
@@ -179,7 +180,8 @@ tl_query channel_query_means(const http_exchange *exchange, const json_t *body, 
     return says(body, "status", "pending") ? TL_QUERY_PENDING : TL_QUERY_UNREACHABLE;
 }
 
-tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body, tl_reply *reply)
+tl_cancel_result channel_cancel_means(const http_exchange *exchange, const json_t *body,
+                                      tl_reply *reply)
 {
     take_answer(exchange, body, reply);
     if (exchange->fate != HTTP_ANSWERED || exchange->code != 200)
@@ -283,12 +285,12 @@ static char *pay_body(const tl_attempt *attempt, const withdraw_order *order)
     return text;
 }
 
-tl_execute channel_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
+tl_execute_result channel_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const channel *self = context;
     http_exchange *exchange = calloc(1, sizeof *exchange);
     char *request = NULL, url[URL_MAX + 16];
-    tl_execute answer = TL_EXECUTE_NOT_SENT;
+    tl_execute_result answer = TL_EXECUTE_NOT_SENT;
     withdraw_order order;
     json_t *body = NULL;
     int mismatch = 0;
@@ -313,12 +315,12 @@ out:
     return answer;
 }
 
-tl_query channel_query(void *context, const tl_attempt *attempt, tl_reply *reply)
+tl_query_result channel_query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const channel *self = context;
     http_exchange *exchange = calloc(1, sizeof *exchange);
     char url[URL_MAX + TL_CHANNEL_KEY_MAX + 32];
-    tl_query answer;
+    tl_query_result answer;
     json_t *body;
 
     if (exchange == NULL)
@@ -332,12 +334,12 @@ tl_query channel_query(void *context, const tl_attempt *attempt, tl_reply *reply
     return answer;
 }
 
-tl_cancel channel_cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
+tl_cancel_result channel_cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const channel *self = context;
     http_exchange *exchange = calloc(1, sizeof *exchange);
     char url[URL_MAX + TL_CHANNEL_KEY_MAX + 32];
-    tl_cancel answer;
+    tl_cancel_result answer;
     json_t *body;
 
     if (exchange == NULL)

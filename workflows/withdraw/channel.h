@@ -13,17 +13,19 @@ tl_status channel_new(channel **out, tl_client *client, const char *url);
 void channel_free(channel *self);
 
 /* The context is a channel. */
-tl_execute channel_execute(void *context, const tl_attempt *attempt, tl_reply *reply);
-tl_query channel_query(void *context, const tl_attempt *attempt, tl_reply *reply);
-tl_cancel channel_cancel(void *context, const tl_attempt *attempt, tl_reply *reply);
+tl_execute_result channel_execute(void *context, const tl_attempt *attempt, tl_reply *reply);
+tl_query_result channel_query(void *context, const tl_attempt *attempt, tl_reply *reply);
+tl_cancel_result channel_cancel(void *context, const tl_attempt *attempt, tl_reply *reply);
 
 /*
  * What an exchange means; they use no network.  body is NULL if the answer was no JSON object.
  * *mismatch becomes 1 if the channel knows this key with other contents.
  */
-tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, tl_reply *reply,
-                             int *mismatch);
-tl_query channel_query_means(const http_exchange *exchange, const json_t *body, tl_reply *reply);
-tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body, tl_reply *reply);
+tl_execute_result channel_pay_means(const http_exchange *exchange, const json_t *body,
+                                    tl_reply *reply, int *mismatch);
+tl_query_result channel_query_means(const http_exchange *exchange, const json_t *body,
+                                    tl_reply *reply);
+tl_cancel_result channel_cancel_means(const http_exchange *exchange, const json_t *body,
+                                      tl_reply *reply);
 
 #endif

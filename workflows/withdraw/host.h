@@ -3,6 +3,7 @@
 #ifndef WITHDRAW_HOST_H
 #define WITHDRAW_HOST_H
 
+#include <tradelock/fleet_workflow.h>
 #include <tradelock/plugin.h>
 
 typedef struct host_options {

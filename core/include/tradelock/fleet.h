@@ -29,7 +29,7 @@
  *                               ask for the client once more
  *     tl_fleet_close            when nothing stands on its clients any more
  *
- * A service with workflows makes a tl_fleet_workflows (<tradelock/workflow.h>), which does that by
+ * A service with workflows makes a tl_fleet_workflows (<tradelock/fleet_workflow.h>), which does that by
  * itself.
  *
  * A SHARD THAT IS DOWN

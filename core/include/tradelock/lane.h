@@ -155,9 +155,9 @@ TL_EXPORT tl_status tl_reap(tl_client *client, tl_reaped *reaped);
 typedef enum tl_decision {
     /* The conflict is cleared: the evidence was wrong, or is dealt with elsewhere. */
     TL_DECISION_CLEAR = 'C',
-    /* A failure in conflict was paid after all: F -> Y, with apply_success. */
+    /* A failure in conflict was paid after all: F -> Y, with sql_success. */
     TL_DECISION_PAID = 'Y',
-    /* A trade in doubt failed: P -> F, proof TL_PROOF_OPERATORS, with apply_failure. */
+    /* A trade in doubt failed: P -> F, proof TL_PROOF_OPERATORS, with sql_failure. */
     TL_DECISION_FAILED = 'F'
 } tl_decision;
 

@@ -63,12 +63,12 @@ static inline void tl_text_keep(char *to, size_t space, const char *from)
 
 /* From now on this thread's log lines about a key tell this amount, batch and trace id; NULL: none.
  * Lines of a lock tell its trade's in any case, or none.  tl_work_end() ends it, too. */
-TL_EXPORT void tl_work_say(const tl_said *said);
+TL_EXPORT void tl_log_context_set(const tl_said *said);
 /* What was set, never NULL; whoever sets another for a while copies this and sets it again. */
-TL_EXPORT const tl_said *tl_work_said(void);
+TL_EXPORT const tl_said *tl_log_context(void);
 /* The trace context of it alone; NULL or "": none. */
-TL_EXPORT void tl_work_trace(const char *traceparent);
-TL_EXPORT const char *tl_work_traced(void);
+TL_EXPORT void tl_log_trace_set(const char *traceparent);
+TL_EXPORT const char *tl_log_trace(void);
 
 /* Counts one kind of call of a channel, for tl_metrics_write(). */
 typedef struct tl_calls tl_calls;
@@ -154,7 +154,7 @@ TL_EXPORT tl_status tl_channel_check(tl_client *client, const char *channel, con
  */
 typedef struct tl_posting tl_posting;
 TL_EXPORT tl_status tl_posting_new(tl_posting **out, tl_client *client, void *context);
-TL_EXPORT void tl_posting_put(tl_posting *posting, tl_status status);
+TL_EXPORT void tl_posting_complete(tl_posting *posting, tl_status status);
 TL_EXPORT void tl_posting_free(tl_posting *posting);
 
 /* After TL_OVERLOADED: in about how many milliseconds it is worth another try; 0: not known. */
@@ -188,7 +188,7 @@ TL_EXPORT tl_status tl_lock_may_call(tl_lock *lock);
 TL_EXPORT int tl_lock_probes(const tl_lock *lock);
 /* What such a call, or an own send, came to: whether there was an answer.  After an own send only
  * that send's counts.  An answer goes before TL_OUTCOME_UNKNOWN of the ending. */
-TL_EXPORT void tl_lock_heard(tl_lock *lock, int answered);
+TL_EXPORT void tl_lock_report_call(tl_lock *lock, int answered);
 
 #ifdef __cplusplus
 }

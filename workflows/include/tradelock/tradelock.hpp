@@ -28,9 +28,9 @@
  *     execute                UNKNOWN, with what() as the remark: the retry lane finds out
  *     query                  UNREACHABLE
  *     cancel                 UNKNOWN
- *     book_..., prepare, apply_...
+ *     book_..., sql_...
  *                            they cannot: all is rolled back, and what the channel said is filed
- *     tradelock::refused from book_prepare or prepare
+ *     tradelock::refused from book_prepare or sql_prepare
  *                            TL_REFUSED, with its text as the remark; elsewhere as any other
  *     log, loss              it is dropped
  *
@@ -48,9 +48,11 @@
 #define TRADELOCK_TRADELOCK_HPP
 
 #include <tradelock/callback.h>
+#include <tradelock/questions.h>
 #include <tradelock/record.h>
 #include <tradelock/row_lock.h>
 #include <tradelock/rw_lock.h>
+#include <tradelock/worker.h>
 #include <tradelock/workflow.h>
 
 #include <array>
@@ -102,7 +104,7 @@ struct broken_error : error {
     using error::error; /* library, server or machine need a person */
 };
 
-/* From book_prepare or prepare: leave no row behind, and tell the caller why. */
+/* From book_prepare or sql_prepare: leave no row behind, and tell the caller why. */
 class refused : public std::runtime_error
 {
   public:
@@ -474,9 +476,9 @@ struct channel : private tl_channel {
 /* A tl_former_channel; its callbacks are these, and its context is the wrapper's. */
 struct former_channel {
     tradelock::channel channel;
-    std::function<tl_execute(const attempt &, reply &)> execute;
-    std::function<tl_query(const attempt &, reply &)> query;
-    std::function<tl_cancel(const attempt &, reply &)> cancel;
+    std::function<tl_execute_result(const attempt &, reply &)> execute;
+    std::function<tl_query_result(const attempt &, reply &)> query;
+    std::function<tl_cancel_result(const attempt &, reply &)> cancel;
 };
 
 /* A tl_workflow, likewise. */
@@ -485,9 +487,9 @@ struct workflow {
     tradelock::channel channel;
     tl_policy policy = {};
     int exclusive = 0;
-    std::function<tl_execute(const attempt &, reply &)> execute;
-    std::function<tl_query(const attempt &, reply &)> query;
-    std::function<tl_cancel(const attempt &, reply &)> cancel;
+    std::function<tl_execute_result(const attempt &, reply &)> execute;
+    std::function<tl_query_result(const attempt &, reply &)> query;
+    std::function<tl_cancel_result(const attempt &, reply &)> cancel;
     std::vector<former_channel> former;
     /* Lines of declared statements.  They refuse and fail by what they throw. */
     std::vector<statement> statements;
@@ -495,9 +497,9 @@ struct workflow {
     std::function<void(const attempt &, const tl_reply &, book &)> book_success;
     std::function<void(const attempt &, const tl_reply &, tl_proof, book &)> book_failure;
     /* Or rows on the library's connection; TL_TRY_AGAIN after 1213, 1205 and 1020. */
-    std::function<tl_status(const attempt &, reply &, st_mysql *)> prepare;
-    std::function<tl_status(const attempt &, const tl_reply &, st_mysql *)> apply_success;
-    std::function<tl_status(const attempt &, const tl_reply &, tl_proof, st_mysql *)> apply_failure;
+    std::function<tl_status(const attempt &, reply &, st_mysql *)> sql_prepare;
+    std::function<tl_status(const attempt &, const tl_reply &, st_mysql *)> sql_success;
+    std::function<tl_status(const attempt &, const tl_reply &, tl_proof, st_mysql *)> sql_failure;
 };
 
 /* A tl_request. */
@@ -538,9 +540,9 @@ struct calls {
         return *static_cast<const workflow *>(context);
     }
     template <typename Of>
-    static tl_execute execute(void *context, const tl_attempt *given, tl_reply *out)
+    static tl_execute_result execute(void *context, const tl_attempt *given, tl_reply *out)
     {
-        return guarded<tl_execute>(
+        return guarded<tl_execute_result>(
             [&] {
                 reply to(*out);
                 return static_cast<const Of *>(context)->execute(attempt(*given), to);
@@ -551,9 +553,9 @@ struct calls {
             });
     }
     template <typename Of>
-    static tl_query query(void *context, const tl_attempt *given, tl_reply *out)
+    static tl_query_result query(void *context, const tl_attempt *given, tl_reply *out)
     {
-        return guarded<tl_query>(
+        return guarded<tl_query_result>(
             [&] {
                 reply to(*out);
                 return static_cast<const Of *>(context)->query(attempt(*given), to);
@@ -564,9 +566,9 @@ struct calls {
             });
     }
     template <typename Of>
-    static tl_cancel cancel(void *context, const tl_attempt *given, tl_reply *out)
+    static tl_cancel_result cancel(void *context, const tl_attempt *given, tl_reply *out)
     {
-        return guarded<tl_cancel>(
+        return guarded<tl_cancel_result>(
             [&] {
                 reply to(*out);
                 return static_cast<const Of *>(context)->cancel(attempt(*given), to);
@@ -594,11 +596,11 @@ struct calls {
             return TL_OK;
         });
     }
-    static tl_status prepare(void *context, const tl_attempt *given, tl_reply *out,
+    static tl_status sql_prepare(void *context, const tl_attempt *given, tl_reply *out,
                              st_mysql *connection)
     {
         return before(
-            out, [&](reply &to) { return of(context).prepare(attempt(*given), to, connection); });
+            out, [&](reply &to) { return of(context).sql_prepare(attempt(*given), to, connection); });
     }
     /* What comes before the payment may refuse it. */
     template <typename Fn> static tl_status before(tl_reply *out, Fn &&fn)
@@ -637,17 +639,17 @@ struct calls {
             },
             cannot);
     }
-    static tl_status apply_success(void *context, const tl_attempt *given, const tl_reply *said,
+    static tl_status sql_success(void *context, const tl_attempt *given, const tl_reply *said,
                                    st_mysql *connection)
     {
         return guarded<tl_status>(
-            [&] { return of(context).apply_success(attempt(*given), *said, connection); }, cannot);
+            [&] { return of(context).sql_success(attempt(*given), *said, connection); }, cannot);
     }
-    static tl_status apply_failure(void *context, const tl_attempt *given, const tl_reply *said,
+    static tl_status sql_failure(void *context, const tl_attempt *given, const tl_reply *said,
                                    tl_proof proof, st_mysql *connection)
     {
         return guarded<tl_status>(
-            [&] { return of(context).apply_failure(attempt(*given), *said, proof, connection); },
+            [&] { return of(context).sql_failure(attempt(*given), *said, proof, connection); },
             cannot);
     }
 };
@@ -784,9 +786,9 @@ class workflows
         flow.book_prepare = kept->book_prepare ? calls::book_prepare : nullptr;
         flow.book_success = kept->book_success ? calls::book_success : nullptr;
         flow.book_failure = kept->book_failure ? calls::book_failure : nullptr;
-        flow.prepare = kept->prepare ? calls::prepare : nullptr;
-        flow.apply_success = kept->apply_success ? calls::apply_success : nullptr;
-        flow.apply_failure = kept->apply_failure ? calls::apply_failure : nullptr;
+        flow.sql_prepare = kept->sql_prepare ? calls::sql_prepare : nullptr;
+        flow.sql_success = kept->sql_success ? calls::sql_success : nullptr;
+        flow.sql_failure = kept->sql_failure ? calls::sql_failure : nullptr;
         check(tl_workflow_register(state_->handle, &flow));
         state_->kept.push_back(std::move(kept));
     }

@@ -25,10 +25,16 @@
  *     tl_workflows_new          a registry for that client
  *     tl_workflow_register      once for each operation, before the first run
  *     tl_workflow_run           from any thread; tl_answer_clear afterwards
- *     tl_workflow_submit ...    the same from an event loop
- *     tl_workflow_look ...      from any thread, and without a session: what became of a trade
- *     tl_worker_start ...       in the processes that compensate
  *     tl_workflows_free         after the workers and before the client
+ *
+ * This header is what a payment service needs.  Others are for
+ *
+ *     <tradelock/books.h>            the lines that callbacks write
+ *     <tradelock/worker.h>           processes that run the retry lane themselves
+ *     <tradelock/questions.h>        fronts that show what became of a trade
+ *     <tradelock/submit.h>           services with an event loop
+ *     <tradelock/plugin.h>           workflows that tradelock-worker loads
+ *     <tradelock/fleet_workflow.h>   customers over several databases
  *
  * OWNERSHIP AND THREADS
  *
@@ -42,7 +48,8 @@
  *
  * UNITS
  *
- * _ms are milliseconds, relative; _us microseconds since 1970 UTC by the server's clock.
+ * _ms are milliseconds, relative, but for tl_attempt.until_ms; _us microseconds since 1970 UTC by
+ * the server's clock.
  *
  * ERRORS
  *
@@ -60,7 +67,6 @@
 #define TRADELOCK_WORKFLOW_H
 
 #include <tradelock/books.h>
-#include <tradelock/fleet.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -151,30 +157,30 @@ TL_EXPORT void tl_reply_remark(tl_reply *reply, const char *format, ...)
  *   ACCEPTED     the channel took it and will pay later
  * Any other number is UNKNOWN.
  */
-typedef enum tl_execute {
+typedef enum tl_execute_result {
     TL_EXECUTE_UNKNOWN,
     TL_EXECUTE_SUCCEEDED,
     TL_EXECUTE_DECLINED,
     TL_EXECUTE_RETRY_LATER,
     TL_EXECUTE_NOT_SENT,
     TL_EXECUTE_ACCEPTED
-} tl_execute;
+} tl_execute_result;
 
 /* query: what the channel says of this channel key.  Any other number is UNREACHABLE. */
-typedef enum tl_query {
+typedef enum tl_query_result {
     TL_QUERY_UNREACHABLE, /* it could not be asked, or did not say */
     TL_QUERY_SUCCEEDED,
     TL_QUERY_FAILED, /* final: no money moves */
     TL_QUERY_PENDING,
     TL_QUERY_NOT_FOUND
-} tl_query;
+} tl_query_result;
 
 /* cancel: take the payment back before it happens.  Any other number is UNKNOWN. */
-typedef enum tl_cancel {
+typedef enum tl_cancel_result {
     TL_CANCEL_UNKNOWN,
     TL_CANCEL_CANCELLED,
     TL_CANCEL_ALREADY_DONE /* it has been paid, or decided otherwise */
-} tl_cancel;
+} tl_cancel_result;
 
 /*
  * The callbacks.
@@ -186,9 +192,9 @@ typedef enum tl_cancel {
  * Business rows have two forms, and a workflow chooses one for each of the three moments:
  *
  *                            declared statements       a connection
- *     the row becomes P      book_prepare              prepare
- *     the row becomes Y      book_success              apply_success
- *     the row becomes F      book_failure              apply_failure
+ *     the row becomes P      book_prepare              sql_prepare
+ *     the row becomes Y      book_success              sql_success
+ *     the row becomes F      book_failure              sql_failure
  *
  * Take the first unless a SELECT has to decide.
  *
@@ -196,7 +202,7 @@ typedef enum tl_cancel {
  * that were registered with the workflow.  They compute and touch no database.  They run before the
  * transaction, and once more when an answer of the server was lost.
  *
- * prepare, apply_success and apply_failure run inside the library's transaction, on its connection,
+ * sql_prepare, sql_success and sql_failure run inside the library's transaction, on its connection,
  * under the rules of tl_tx_fn (<tradelock/callback.h>): autocommit is off; they may run again from
  * the start; they must not commit, roll back or ask for locks.  Lock order: the library holds the
  * trade's rows before it calls.  Take business rows in one order everywhere.
@@ -204,7 +210,7 @@ typedef enum tl_cancel {
  * All six return:
  *
  *     TL_OK          Go on, and commit.
- *     TL_REFUSED     book_prepare and prepare only, with a remark: no row is left behind, and the
+ *     TL_REFUSED     book_prepare and sql_prepare only, with a remark: no row is left behind, and the
  *                    caller of tl_workflow_run() hears TL_REFUSED.
  *     TL_TRY_AGAIN   Those with a connection only: a statement met error 1213, 1205 or 1020, and
  *                    the transaction is run again.
@@ -220,16 +226,17 @@ typedef enum tl_cancel {
  * nobody catches an exception, and C++ ends the process, so catch it yourself.  A worker's thread
  * that a callback ends is replaced, and its trade waits until its max_hold is over.
  */
-typedef tl_status (*tl_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
-                                   struct st_mysql *connection);
-typedef tl_execute (*tl_execute_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
-typedef tl_query (*tl_query_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
-typedef tl_cancel (*tl_cancel_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
-typedef tl_status (*tl_apply_success_fn)(void *context, const tl_attempt *attempt,
-                                         const tl_reply *reply, struct st_mysql *connection);
-typedef tl_status (*tl_apply_failure_fn)(void *context, const tl_attempt *attempt,
-                                         const tl_reply *reply, tl_proof proof,
-                                         struct st_mysql *connection);
+typedef tl_status (*tl_sql_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
+                                       struct st_mysql *connection);
+typedef tl_execute_result (*tl_execute_fn)(void *context, const tl_attempt *attempt,
+                                           tl_reply *reply);
+typedef tl_query_result (*tl_query_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
+typedef tl_cancel_result (*tl_cancel_fn)(void *context, const tl_attempt *attempt, tl_reply *reply);
+typedef tl_status (*tl_sql_success_fn)(void *context, const tl_attempt *attempt,
+                                       const tl_reply *reply, struct st_mysql *connection);
+typedef tl_status (*tl_sql_failure_fn)(void *context, const tl_attempt *attempt,
+                                       const tl_reply *reply, tl_proof proof,
+                                       struct st_mysql *connection);
 typedef tl_status (*tl_book_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
                                         tl_book *book);
 typedef tl_status (*tl_book_success_fn)(void *context, const tl_attempt *attempt,
@@ -274,15 +281,15 @@ typedef struct tl_workflow {
     unsigned version;    /* TL_WORKFLOW_VERSION */
     const char *op_code; /* the business operation, such as "WITHDRAW" */
     tl_channel channel;
-    tl_policy policy;      /* a field that is 0: the client's settings */
-    int exclusive;         /* at most one trade of this operation in process for a customer */
-    void *context;         /* for every callback */
-    tl_prepare_fn prepare; /* or NULL */
-    tl_execute_fn execute; /* must */
-    tl_query_fn query;     /* must, or the channel is idempotent */
-    tl_cancel_fn cancel;   /* or NULL */
-    tl_apply_success_fn apply_success; /* or NULL */
-    tl_apply_failure_fn apply_failure; /* or NULL */
+    tl_policy policy; /* a field that is 0: the client's settings */
+    int exclusive;    /* at most one trade of this operation in process for a customer */
+    void *context;    /* for every callback */
+    tl_sql_prepare_fn sql_prepare; /* or NULL */
+    tl_execute_fn execute;         /* must */
+    tl_query_fn query;             /* must, or the channel is idempotent */
+    tl_cancel_fn cancel;           /* or NULL */
+    tl_sql_success_fn sql_success; /* or NULL */
+    tl_sql_failure_fn sql_failure; /* or NULL */
     /* Business rows that are declared: the statements, and the callbacks that write lines of them,
      * each instead of the one above that takes a connection.  Or NULL and 0. */
     const tl_statement *statements;
@@ -441,394 +448,6 @@ TL_EXPORT tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answe
 /* Frees what the answer owns and makes it TL_ANSWER_INIT again.  Of a submitted run that is not
  * completed nothing is freed, and an alarm says so. */
 TL_EXPORT void tl_answer_clear(tl_answer *answer);
-
-/* ------------------------------------------------------------------ event loops -- */
-
-/*
- * The same payment for a service with an event loop.  Its thread waits neither for the database nor
- * for the channel, since the service makes the call of the channel itself:
- *
- *     tl_workflow_submit        the ask, with the lines of book_prepare, goes out with others
- *       completion TL_GRANTED   P is committed: the payment may be sent now
- *     tl_workflow_send_begin    directly before the request leaves
- *       ... the service sends, and waits for the answer in its loop ...
- *     tl_workflow_send_end      what execute would have answered; the ending goes out with others
- *       completion, any other   it is over: answer->status, as tl_workflow_run() returns it
- *
- * Completions are taken with tl_client_completed(), when the descriptor of tl_client_completed_fd()
- * is readable (<tradelock/tradelock.h>): lock is NULL, context is what was submitted, and status is
- * TL_GRANTED or that of the answer.  A run that is not granted has one completion, any other two.
- *
- * execute is not called by these runs: it is what a worker sends with, and may block there.
- *
- * Ownership.  The request may go once tl_workflow_submit() has returned.  The answer is the
- * library's from then until TL_GRANTED, and from tl_workflow_send_end() until the last completion;
- * it stays where it is and is not read meanwhile.  Attempt and reply are borrowed from
- * tl_workflow_send_begin() until tl_workflow_send_end().
- *
- * Threads.  Any thread may call, one at a time for each answer.  book_prepare runs within
- * tl_workflow_submit(), book_success and book_failure within tl_workflow_send_end(): no callback
- * runs on a thread of the library.  If an exception leaves book_prepare, nothing was asked, and the
- * answer is cleared; after one that leaves the others, call tl_workflow_send_end() again: its first
- * answer counts.  The client makes three threads for all steps, the registry one for what is tried
- * again or put back; signals come to none of them.
- *
- * Time.  A hold runs from TL_GRANTED on (max_hold_ms), so take completions and send soon.  What is
- * granted is always ended: whoever closes, or gives a payment up, calls tl_workflow_send_begin()
- * and tl_workflow_send_end() with NOT_SENT, or with UNKNOWN if anything may have left, and takes
- * the last completion.  If that never comes, the row stays P until max_hold is over or the session
- * ends, and the retry lane finds out.  After fork() the child has none of the parent's runs: each
- * call with them answers TL_WRONG_PROCESS.
- *
- * Steps that come together share a transaction.  One whose rows somebody else has locked is tried
- * again after a pause, for the policy's commit_ms at most, and no other waits for it; lines of
- * shared statements wait in the server, with each other.  An ask that is refused since its channel
- * is paused, or that takes a share of its channel's limit, goes out after the others.
- */
-
-/*
- * Submits a run.  TL_OK: it is completed as above.  Anything else: not submitted, nothing was
- * written, and the answer is as it was.
- *
- *     TL_INVALID             As tl_workflow_run(); wait_ms or reclaim_epoch is not 0; or the
- *                            workflow's business rows are written through a connection.
- *     TL_UNKNOWN_OPERATION   No workflow of this operation is registered.
- *     TL_NO_MEMORY           There is no memory, or no thread could be made.
- *
- * The completions' statuses are those of tl_workflow_run().  TL_UNKNOWN: tl_workflow_settle() may
- * be called, which waits and pays by execute; or leave it, and the retry lane finds out.
- */
-TL_EXPORT tl_status tl_workflow_submit(tl_workflows *workflows, const tl_request *request,
-                                       tl_answer *answer, void *context);
-
-/*
- * Begins the send of a run that was granted.
- *
- *     TL_OK            *attempt says what to send, until when (tl_attempt_left_ms()) and with which
- *                      channel key; *reply is empty, to be filled by tl_reply_ref() and the like.
- *                      The rules of execute hold.
- *     TL_TIMEOUT       Too little is left of the hold.  Send nothing: the trade is being put back,
- *                      and its last completion comes.
- *     TL_WRONG_STATE   The run was not granted, is being sent, or is over.
- *     TL_INVALID       Something is NULL.
- */
-TL_EXPORT tl_status tl_workflow_send_begin(tl_workflows *workflows, tl_answer *answer,
-                                           const tl_attempt **attempt, tl_reply **reply);
-
-/* Ends the send: what became of it, chosen by proof as execute chooses.  TL_OK: the last completion
- * comes.  TL_WRONG_STATE: nothing is being sent; TL_INVALID: something is NULL. */
-TL_EXPORT tl_status tl_workflow_send_end(tl_workflows *workflows, tl_answer *answer,
-                                         tl_execute executed);
-
-/* The sentence that belongs to the status of a completed run, as tl_error_message() has it after
- * tl_workflow_run(); "" of any other answer.  It lives until the answer is cleared. */
-TL_EXPORT const char *tl_answer_sentence(const tl_answer *answer);
-
-/* ------------------------------------------------------------------ questions -- */
-
-/*
- * What became of a trade, for whoever shows it to its customer.  Questions only read.  They need no
- * session and no registered workflow: a web front opens a client with TL_CLIENT_NO_SESSION and
- * makes a registry on it.  Its account needs SELECT on trade_lock, trade_lock_state, tl_session,
- * tl_schema and tl_restore, and EXECUTE on tl_restored and tl_identity, which only read; the roles
- * of sql/grants.sql have all that.
- *
- * A question answers about any trade whose key it is given.  That the one who asks is its customer
- * is for the service to know.
- */
-typedef struct tl_trade {
-    unsigned version; /* TL_TRADE_VERSION, set by the caller */
-    /* TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_BUSY (an attempt is under
-     * way), TL_IN_CONFLICT; each as tl_workflow_run() has it. */
-    tl_status status;
-    char serial_no[TL_SERIAL_MAX + 1];
-    char cust_no[TL_CUST_MAX + 1];
-    char op_code[TL_OP_MAX + 1];
-    uint32_t epoch, sends, attempts; /* attempts: compensating ones, of this epoch */
-    tl_proof proof;                  /* TL_FAILED: why it is certain */
-    int retryable;                   /* TL_FAILED: request.reclaim_epoch = epoch may try it anew */
-    int64_t next_look_ms;            /* TL_IN_DOUBT, TL_QUEUED: about when; 0: not known, or now */
-    int64_t created_us, updated_us, now_us; /* now_us: when it was read */
-    int64_t amount_minor;                   /* as the request told them; currency "": it did not */
-    char currency[TL_CURRENCY + 1];
-    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1], label[TL_LABEL_MAX + 1];
-    char channel[TL_CHANNEL_MAX + 1];
-    char channel_ref[TL_REF_MAX + 1];
-    char remark[TL_REMARK_MAX + 1]; /* the reason: a decline's code and text, and the like */
-    char parked[64];                /* TL_PARKED: why */
-    size_t result_size;
-    unsigned char result[TL_RESULT_MAX]; /* TL_SUCCEEDED: as the workflow replied */
-} tl_trade;
-
-#define TL_TRADE_VERSION 1u
-#ifdef __cplusplus
-inline tl_trade tl_trade_initial()
-{
-    tl_trade trade = tl_initial<tl_trade>(TL_TRADE_VERSION);
-    trade.proof = TL_PROOF_NONE;
-    return trade;
-}
-#define TL_TRADE_INIT tl_trade_initial()
-#else
-#define TL_TRADE_INIT {.version = TL_TRADE_VERSION, .proof = TL_PROOF_NONE}
-#endif
-
-/*
- * Looks at one trade: one statement by its key, which locks nothing.  Returns trade->status, or
- *
- *     TL_NOT_FOUND   There is no such trade.
- *     TL_INVALID     Registry, key or trade is missing or wrong.
- *
- * or what any look at the database may answer.  The trade is filled in only if it was read.
- */
-TL_EXPORT tl_status tl_workflow_look(tl_workflows *workflows, const tl_key *key, tl_trade *trade);
-
-/*
- * Waits until the trade has ended, at most wait_ms, and returns as tl_workflow_look(): what it was
- * when it was last read.  So a web request that waits three seconds for a trade in doubt hears
- * TL_SUCCEEDED or TL_FAILED if it ends by then, else TL_IN_DOUBT.  The wait is also over when a
- * person has to decide (TL_PARKED, TL_IN_CONFLICT).  A trade that is not there is waited for, too,
- * and wait_ms 0 looks once.
- *
- * A connection that is cut, or a server that restarts, is waited for as well.  If the last read of
- * the trade failed when wait_ms is over, the answer is why (TL_UNREACHABLE and the like), and
- * nothing is known; errors that no waiting mends (TL_ACCESS_DENIED) end it at once.
- *
- * All who wait on a registry share reads, on a thread that the first of them has made: every
- * 100 ms, 64 trades in one statement by key, each trade once, however many wait for it.  Of more
- * than 640 trades it reads less often, so that a process makes at most 100 statements a second;
- * while nobody waits it makes none.  An outcome is heard of so much later.
- *
- * A server that falls silent prolongs no wait: the answer is what was read last, or TL_UNREACHABLE
- * if nothing was.  A wait below a second goes on for a second until its trade was read once.
- * tl_workflows_free() may wait for the read under way, until that connection's own time-out.
- */
-TL_EXPORT tl_status tl_workflow_await(tl_workflows *workflows, const tl_key *key, int64_t wait_ms,
-                                      tl_trade *trade);
-
-/* Which trades a list shows: those of a customer, or of a batch, or those of both. */
-typedef struct tl_trades {
-    unsigned version;    /* TL_TRADES_VERSION */
-    const char *cust_no; /* or NULL */
-    const char *batch;   /* or NULL; not both NULL */
-    const char *op_code; /* a business operation; NULL: all */
-    unsigned limit;      /* of a page; 0: 100 */
-    const char *after;   /* the page before's `next`; NULL or "": the first page */
-} tl_trades;
-
-#define TL_TRADES_VERSION 1u
-#define TL_TRADES_INIT TL_INITIAL(tl_trades, TL_TRADES_VERSION)
-#define TL_TRADES_NEXT 640
-
-/* Returns 0 to go on.  The trade lives until it returns. */
-typedef int (*tl_trade_fn)(void *context, const tl_trade *trade);
-
-/*
- * Shows a page of trades: those of a customer that are open first, then the others, each the
- * highest serial number first; those of a batch all by serial number.  Pages are read by an index.
- * next takes TL_TRADES_NEXT bytes: "" after the last page, else what `after` of the next one is.
- * It holds a customer's and a serial number, in printable ASCII that needs no quotes in a URL.  A
- * trade is shown once, unless it ends between two pages.
- *
- *     TL_OK        each() was called for each trade, maybe for none.  next is set.
- *     TL_INVALID   Something is missing or wrong; `after` is of another list.
- */
-TL_EXPORT tl_status tl_workflow_list(tl_workflows *workflows, const tl_trades *which,
-                                     tl_trade_fn each, void *context, char *next);
-
-/* Trades of a batch with one status, and their money in one currency. */
-typedef struct tl_batch_sum {
-    tl_status status; /* as in tl_trade */
-    uint64_t trades;
-    char currency[TL_CURRENCY + 1]; /* "": these told no amount */
-    char sum_minor[40];             /* digits, since it may be beyond INT64_MAX */
-} tl_batch_sum;
-
-typedef int (*tl_sum_fn)(void *context, const tl_batch_sum *sum);
-
-typedef struct tl_batch_total {
-    unsigned version; /* TL_BATCH_TOTAL_VERSION, set by the caller */
-    uint64_t trades, succeeded, failed, open;
-    int complete; /* none is open: each has succeeded, or failed without a conflict */
-} tl_batch_total;
-
-#define TL_BATCH_TOTAL_VERSION 1u
-#define TL_BATCH_TOTAL_INIT TL_INITIAL(tl_batch_total, TL_BATCH_TOTAL_VERSION)
-
-/*
- * Counts a batch, and its money by status and currency.  It reads each trade once, in pages, so
- * that it costs as many statements as a list of the whole batch.  each may be NULL.  A trade that
- * has succeeded, and that evidence contradicts, is one that operators have to look at: it counts as
- * succeeded, and as open.
- *
- *     TL_OK          total is set, and each() was called for each sum.
- *     TL_NOT_FOUND   No trade names this batch.
- */
-TL_EXPORT tl_status tl_workflow_batch(tl_workflows *workflows, const char *batch,
-                                      tl_batch_total *total, tl_sum_fn each, void *context);
-
-/* ----------------------------------------------------------------- the worker -- */
-
-typedef struct tl_worker_options {
-    unsigned version;     /* TL_WORKER_OPTIONS_VERSION */
-    unsigned threads;     /* compensating attempts at once, 1 to 64; 0: 4 */
-    int64_t idle_max_ms;  /* look for due work at least so often; 0: 1000 */
-    int64_t unclaimed_ms; /* alarm for work that is overdue by this; 0: 60000 */
-} tl_worker_options;
-
-#define TL_WORKER_OPTIONS_VERSION 1u
-#define TL_WORKER_OPTIONS_INIT TL_INITIAL(tl_worker_options, TL_WORKER_OPTIONS_VERSION)
-
-typedef struct tl_worker tl_worker;
-
-/*
- * Starts the threads that claim due work of the registered operations and bring it to an end.  It
- * claims no more than it has free threads for, now or in the next 50 ms.  A thread has an attempt
- * until its ending is chosen: endings, but those that callbacks with a connection write, are
- * written by the threads of submitted runs, about TL_CLAIM_MAX of them at a time.  A trade during
- * which a worker died is run with nothing else in flight; after `poison` more deaths alone with
- * that trade, it is parked.  While operators keep a channel paused, nothing of it is claimed:
- * what is due waits, no attempt is used up, and it goes on within a beat and idle_max_ms of the
- * resume.
- *
- *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
- *     TL_UNKNOWN_OPERATION   No workflow is registered.
- *     TL_NO_MEMORY           Its threads could not be started.
- */
-TL_EXPORT tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
-                                    const tl_worker_options *options);
-
-/* The worker claims nothing from now on, and finishes what it holds.  Returns at once. */
-TL_EXPORT void tl_worker_stop(tl_worker *worker);
-
-/*
- * Waits until the worker has stopped.
- *
- *     TL_OK          It was told to stop, and everything it held is finished.
- *     TL_TIMEOUT     wait_ms is over, and it goes on.
- *     TL_NO_MEMORY   Callbacks ended its threads, and no others could be started.
- *
- * A session that is lost does not stop it: what it held is lost, and it claims under the client's
- * next session.
- */
-TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
-
-/*
- * Whether the worker works, for a watchdog and for whoever asks after its health.  No round trip.
- *
- *     TL_OK            The client's session is certain, and a round of claiming ended lately, also
- *                      one that found nothing due.
- *     TL_UNREACHABLE   Heartbeats are not confirmed, or claims fail.
- *     TL_TIMEOUT       No round ended for twice the longest hold and ten seconds: the thread that
- *                      claims hangs, or so many others do that nothing can be claimed.
- *     TL_WRONG_STATE   It was told to stop, or has stopped.
- *
- * The sentence says since when.
- */
-TL_EXPORT tl_status tl_worker_check(tl_worker *worker);
-
-/* Stops the worker, waits until it has finished what it holds, and frees it. */
-TL_EXPORT void tl_worker_free(tl_worker *worker);
-
-/* The counters of a worker, since its start. */
-typedef struct tl_worker_counts {
-    unsigned version; /* TL_WORKER_COUNTS_VERSION, set by the caller */
-    uint64_t claimed, succeeded, failed, waiting, parked, lost, unknown;
-    uint64_t queries, cancels, sends;
-    unsigned in_flight; /* claimed, and not yet ended or put back */
-} tl_worker_counts;
-
-#define TL_WORKER_COUNTS_VERSION 1u
-#define TL_WORKER_COUNTS_INIT TL_INITIAL(tl_worker_counts, TL_WORKER_COUNTS_VERSION)
-
-/* Copies the counters.  TL_OK, or TL_INVALID when counts->version is not set. */
-TL_EXPORT tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts);
-
-/* ---------------------------------------------------------------- over a fleet -- */
-
-/*
- * The same workflows at every shard of a fleet (<tradelock/fleet.h>), each with a client and a
- * registry of its own.  A call goes to the shard that has its customer; if that was just moved away
- * (TL_MISDIRECTED), the map is read anew and the call goes there.  A refused ask has written
- * nothing, so that never pays twice.
- */
-typedef struct tl_fleet_workflows tl_fleet_workflows;
-
-typedef struct tl_fleet_workflows_options {
-    unsigned version; /* TL_FLEET_WORKFLOWS_OPTIONS_VERSION */
-    tl_fleet *fleet;  /* it must outlive them */
-    /*
-     * Registers the workflows of one shard with tl_workflow_register(), the same ones at each.
-     * Called once for each shard that can be used: within tl_fleet_workflows_new(), or later on the
-     * thread of a shard that comes up, perhaps for two shards at once.  *state is NULL before, and
-     * handed to close().  TL_OK; or another status with a sentence, after it has freed what it made;
-     * then close() is not called, and for class RETRY open() is called again later.
-     */
-    tl_status (*open)(void *context, const char *shard, tl_client *client, tl_workflows *workflows,
-                      void **state);
-    /* After the shard's registry was freed, and before its client is closed; or NULL. */
-    void (*close)(void *context, void *state);
-    void *context;
-    /* How many calls may be under way at one shard at once, so that one that does not answer cannot
-     * take all threads of a service; those beyond hear TL_OVERLOADED at once.  0: any number. */
-    unsigned calls;
-} tl_fleet_workflows_options;
-
-#define TL_FLEET_WORKFLOWS_OPTIONS_VERSION 1u
-#define TL_FLEET_WORKFLOWS_OPTIONS_INIT                                                            \
-    TL_INITIAL(tl_fleet_workflows_options, TL_FLEET_WORKFLOWS_OPTIONS_VERSION)
-
-/* Registers them at each shard that can be used, and at the others when they come up.  TL_OK; or
- * what open() said of a shard, but class RETRY, which is tried again. */
-TL_EXPORT tl_status tl_fleet_workflows_new(tl_fleet_workflows **out,
-                                           const tl_fleet_workflows_options *options);
-
-/* Frees all registries.  While a call is under way or a worker stands on them nothing is freed, and
- * tl_error_message() says so. */
-TL_EXPORT void tl_fleet_workflows_free(tl_fleet_workflows *workflows);
-
-/* As tl_workflow_run(), and TL_UNREACHABLE at once where the customer's shard is down;
- * TL_MISDIRECTED: no shard of the settings has this customer, for a moment while he is handed over
- * to another one.  Ask again later: it may be paid there. */
-TL_EXPORT tl_status tl_fleet_workflow_run(tl_fleet_workflows *workflows, const tl_request *request,
-                                          tl_answer *answer);
-TL_EXPORT tl_status tl_fleet_workflow_settle(tl_fleet_workflows *workflows, tl_answer *answer);
-/* The shard's database is asked first whether it has the customer; if it has not, the map is read
- * anew.  TL_MISDIRECTED as above; one that waits asks again until its time is over,
- * which is not prolonged by a shard that falls silent. */
-TL_EXPORT tl_status tl_fleet_workflow_look(tl_fleet_workflows *workflows, const tl_key *key,
-                                           tl_trade *trade);
-TL_EXPORT tl_status tl_fleet_workflow_await(tl_fleet_workflows *workflows, const tl_key *key,
-                                            int64_t wait_ms, tl_trade *trade);
-
-/* The registry of the shard that has this customer, for all other calls.  It stays valid until
- * tl_fleet_workflows_free().  After TL_MISDIRECTED tl_fleet_look_again(), and ask anew. */
-TL_EXPORT tl_status tl_fleet_workflows_of(tl_fleet_workflows *workflows, const char *cust_no,
-                                          tl_workflows **registry);
-/* That of a shard; TL_UNREACHABLE: it is not usable, or has none yet. */
-TL_EXPORT tl_status tl_fleet_workflows_at(tl_fleet_workflows *workflows, size_t shard,
-                                          tl_workflows **registry);
-
-/*
- * A worker for all shards: each has a share of its threads for itself, and a thread that claims, so
- * that one that is down holds up no other.  A shard that comes up later is served from then on.
- */
-typedef struct tl_fleet_worker tl_fleet_worker;
-
-/* threads: of all shards together; each has at least one. */
-TL_EXPORT tl_status tl_fleet_worker_start(tl_fleet_worker **out, tl_fleet_workflows *workflows,
-                                          const tl_worker_options *options);
-TL_EXPORT void tl_fleet_worker_stop(tl_fleet_worker *worker);
-/* As tl_worker_wait(), for all shards. */
-TL_EXPORT tl_status tl_fleet_worker_wait(tl_fleet_worker *worker, int64_t wait_ms);
-/* As tl_worker_check().  TL_UNREACHABLE: no shard is served; one that is down while others are
- * served is TL_OK, since ending the process would help nobody. */
-TL_EXPORT tl_status tl_fleet_worker_check(tl_fleet_worker *worker);
-/* The sum over all shards, or that of one: zeroes where it was not served yet. */
-TL_EXPORT tl_status tl_fleet_worker_count(tl_fleet_worker *worker, tl_worker_counts *counts);
-TL_EXPORT tl_status tl_fleet_worker_count_at(tl_fleet_worker *worker, size_t shard,
-                                             tl_worker_counts *counts);
-TL_EXPORT void tl_fleet_worker_free(tl_fleet_worker *worker);
 
 #ifdef __cplusplus
 }

@@ -64,9 +64,9 @@ class _Proving(enum.IntEnum):
 
 Status = _words(_Proving, "Status", "tl_status", "TL_")
 Class = _words(enum.IntEnum, "Class", "tl_class", "TL_CLASS_")
-Execute = _words(enum.IntEnum, "Execute", "tl_execute", "TL_EXECUTE_")
-Query = _words(enum.IntEnum, "Query", "tl_query", "TL_QUERY_")
-Cancel = _words(enum.IntEnum, "Cancel", "tl_cancel", "TL_CANCEL_")
+Execute = _words(enum.IntEnum, "Execute", "tl_execute_result", "TL_EXECUTE_")
+Query = _words(enum.IntEnum, "Query", "tl_query_result", "TL_QUERY_")
+Cancel = _words(enum.IntEnum, "Cancel", "tl_cancel_result", "TL_CANCEL_")
 Proof = _words(enum.IntEnum, "Proof", "tl_proof", "TL_PROOF_")
 State = _words(enum.IntEnum, "State", "tl_state", "TL_STATE_")
 Lane = _words(enum.IntEnum, "Lane", "tl_lane", "TL_LANE_")
