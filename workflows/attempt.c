@@ -322,8 +322,8 @@ tl_execute_result attempt_execute(attempt *a, int64_t until_ms)
 
     if (!attempt_send_begin(a, until_ms))
         return TL_EXECUTE_NOT_SENT;
-    answer = attempt_send_end(a, w->execute(a->workflow->channel_context, &a->seen, &a->reply),
-                              start_us);
+    TL_CALLED(answer, "execute", w->execute(a->workflow->channel_context, &a->seen, &a->reply));
+    answer = attempt_send_end(a, answer, start_us);
     if (answer == TL_EXECUTE_NOT_SENT)
         watch_channel(a, 0); /* it was tried, and the channel could not be reached */
     return answer;
@@ -359,7 +359,7 @@ tl_query_result attempt_query(attempt *a, int64_t timeout_ms)
 
     tl_test_point('C', "query", "before");
     begin_call_of(a, timeout_ms);
-    answer = w->query(a->workflow->channel_context, &a->seen, &a->reply);
+    TL_CALLED(answer, "query", w->query(a->workflow->channel_context, &a->seen, &a->reply));
     tl_test_point('C', "query", "after");
     reply_clean(&a->reply);
     NOTE(a, queries, "query", query_words, answer, start_us);
@@ -385,7 +385,7 @@ tl_cancel_result attempt_cancel(attempt *a, int64_t timeout_ms)
 
     tl_test_point('C', "cancel", "before");
     begin_call_of(a, timeout_ms);
-    answer = w->cancel(a->workflow->channel_context, &a->seen, &a->reply);
+    TL_CALLED(answer, "cancel", w->cancel(a->workflow->channel_context, &a->seen, &a->reply));
     tl_test_point('C', "cancel", "after");
     reply_clean(&a->reply);
     NOTE(a, cancels, "cancel", cancel_words, answer, start_us);
@@ -450,7 +450,7 @@ void attempt_book_prepare(attempt *a)
     tl_test_point('C', "book_prepare", "before");
     begin_book(a);
     reply_empty(&a->reply);
-    status = w->book_prepare(w->context, &a->seen, &a->reply, a->book);
+    TL_CALLED(status, "book_prepare", w->book_prepare(w->context, &a->seen, &a->reply, a->book));
     reply_clean(&a->reply);
     if (status == TL_REFUSED) {
         (void)tl_error_report(status, "the workflow's prepare refused; no row was left");
@@ -463,17 +463,22 @@ void attempt_book_prepare(attempt *a)
 void attempt_book_success(attempt *a)
 {
     const tl_workflow *w = &a->workflow->given;
+    tl_status status;
 
     tl_test_point('C', "book_success", "before");
     begin_book(a);
-    end_book(a, "book_success", w->book_success(w->context, &a->seen, &a->reply, a->book));
+    TL_CALLED(status, "book_success", w->book_success(w->context, &a->seen, &a->reply, a->book));
+    end_book(a, "book_success", status);
 }
 
 void attempt_book_failure(attempt *a, tl_proof proof)
 {
     const tl_workflow *w = &a->workflow->given;
+    tl_status status;
 
     tl_test_point('C', "book_failure", "before");
     begin_book(a);
-    end_book(a, "book_failure", w->book_failure(w->context, &a->seen, &a->reply, proof, a->book));
+    TL_CALLED(status, "book_failure",
+              w->book_failure(w->context, &a->seen, &a->reply, proof, a->book));
+    end_book(a, "book_failure", status);
 }

@@ -447,13 +447,6 @@ static void compensation_free(compensation *c)
     free(c);
 }
 
-/* What a callback that ends its thread leaves. */
-static void compensation_left(compensation **c)
-{
-    if (*c != NULL)
-        compensation_free(*c);
-}
-
 static void end_with(void *context, tl_status status)
 {
     compensation *c = context;
@@ -486,31 +479,25 @@ static tl_status write_lines(compensation *c)
                                                                                      : TL_OK;
 }
 
-/* TL_OK: the ending has *c from here on.  Else this thread writes it, and tries again what failed
+/* TL_OK: the ending has c from here on.  Else this thread writes it, and tries again what failed
  * for want of memory. */
-static tl_status submit(compensation **c, compensate_call *call)
+static tl_status submit(compensation *c, const compensate_call *call)
 {
-    compensation *own = *c;
-    tl_status status = write_lines(own);
+    tl_status status = write_lines(c);
 
-    own->later.all = call->all;
-    own->later.ending = &own->ending;
-    memcpy(own->later.log_no, tl_log_uuid(), sizeof own->later.log_no);
-    own->later.over = ended_later;
-    own->later.hand_back = hand_back;
-    own->later.context = own;
+    c->later.all = call->all;
+    c->later.ending = &c->ending;
+    memcpy(c->later.log_no, tl_log_uuid(), sizeof c->later.log_no);
+    c->later.over = ended_later;
+    c->later.hand_back = hand_back;
+    c->later.context = c;
     if (status == TL_OK)
         status = later_enter(call->all);
     if (status != TL_OK)
         return status;
-    call->taken = 1;
-    *c = NULL;
-    status = ending_later_submit(&own->later);
-    if (status == TL_OK)
-        return TL_OK;
-    *c = own;
-    call->taken = 0;
-    later_leave(call->all);
+    status = ending_later_submit(&c->later);
+    if (status != TL_OK)
+        later_leave(call->all);
     return status;
 }
 
@@ -542,33 +529,32 @@ static tl_status begin(compensation *c, const compensate_call *call)
 }
 
 /* Makes its calls, and has the ending written. */
-static void carry_out(compensation **c, compensate_call *call)
+static void carry_out(compensation *c, const compensate_call *call)
 {
     tl_status status;
 
-    tl_log_context_set(&(*c)->attempt.said);
-    status = choose(*c);
-    if (status == TL_OK && call->all != NULL && !ending_is_callback(&(*c)->ending) &&
+    tl_log_context_set(&c->attempt.said);
+    status = choose(c);
+    if (status == TL_OK && call->all != NULL && !ending_is_callback(&c->ending) &&
         submit(c, call) == TL_OK)
         return;
     if (status == TL_OK)
-        status = ending_run(&(*c)->ending);
-    call->taken = 1;
-    end_with(*c, status);
-    *c = NULL;
+        status = ending_run(&c->ending);
+    end_with(c, status);
 }
 
-void compensate(compensate_call *call)
+void compensate(const compensate_call *call)
 {
-    __attribute__((cleanup(compensation_left))) compensation *c = workflow_memory(sizeof *c);
+    compensation *c = workflow_memory(sizeof *c);
     tl_status status;
 
     if (c != NULL && begin(c, call) == TL_OK) {
-        carry_out(&c, call);
+        carry_out(c, call);
         tl_log_context_set(NULL);
         return;
     }
+    if (c != NULL)
+        compensation_free(c);
     status = put_back_unbegun(call->of, call->lock, tl_lock_view(call->lock)->attempts);
-    call->taken = 1;
     call->over(call->context, status);
 }

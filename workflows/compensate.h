@@ -25,7 +25,6 @@ typedef struct compensate_call {
     /* With `all`: has item->run(item) called on a thread that may wait for the database. */
     void (*hand_back)(void *context, later_item *item);
     void *context;
-    int taken; /* over() will be called, or was; 0 once a callback has ended the thread */
 } compensate_call;
 
 /*
@@ -33,7 +32,7 @@ typedef struct compensate_call {
  * this does not wait for it, unless a callback with a connection writes its rows, or it cannot be
  * submitted.
  */
-void compensate(compensate_call *call);
+void compensate(const compensate_call *call);
 
 /* Puts a claimed trade back for which nothing was begun, due as it was.  That is no attempt. */
 tl_status compensate_give_back(tl_lock *lock);

@@ -212,7 +212,6 @@ typedef struct visit {
     tl_workflows *registry; /* NULL: it was not let in */
 } visit;
 
-/* Also where a callback is left by an exception or a longjmp. */
 #define VISIT __attribute__((cleanup(leave))) visit
 
 static void leave(const visit *v)

@@ -166,16 +166,6 @@ static tl_status finish(struct tl_run *run)
     return status;
 }
 
-/* Sets the ending for the case that execute never returns, since an exception passed through it:
- * then settling the answer uses it. */
-static void expect_nothing(struct tl_run *run)
-{
-    run_choose_ending(run, TL_EXECUTE_UNKNOWN);
-    run->ending.what.channel_ref = NULL;
-    run->ending.what.remark = "execute did not return";
-    run->phase = RUN_ENDING;
-}
-
 void run_granted(struct tl_run *run)
 {
     attempt *a = &run->attempt;
@@ -186,7 +176,7 @@ void run_granted(struct tl_run *run)
     a->seen.number = 0;
     /* The deadline counts from the beginning of the hold. */
     a->deadline_at_ms = since_ms + run->workflow->given.policy.deadline_ms;
-    expect_nothing(run);
+    run->phase = RUN_ENDING;
     tl_test_point('C', "granted", "after");
 }
 
@@ -443,9 +433,6 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
     if (status != TL_OK)
         return answer->status = status;
     tl_log_context_set(&run->attempt.said);
-    /* If a callback is left, for instance by an exception, the answer can be settled. */
-    answer->run = run;
-    answer->status = TL_UNKNOWN;
     if (request->reclaim_epoch != 0)
         status = check_reclaim(run, request, &epoch);
     if (status == TL_OK)

@@ -28,7 +28,7 @@ tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request
 void run_free(struct tl_run *run);
 /* Shows prepare the epoch and the key that the grant will have. */
 tl_status run_show_next_epoch(struct tl_run *run, uint32_t epoch);
-/* The lock is held: this run is the attempt.  Unless told otherwise it ends as UNKNOWN. */
+/* The lock is held: this run is the attempt. */
 void run_granted(struct tl_run *run);
 void run_choose_ending(struct tl_run *run, tl_execute_result executed);
 /* Fills in the answer; the thread's sentence is that of the status. */

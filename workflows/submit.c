@@ -48,8 +48,6 @@ struct submission {
     atomic_int stage;            /* of enum stage */
     int64_t until_ms, delay_ms;  /* of the ask's tries */
     int64_t send_us;             /* when send_begin was called */
-    int noted;                   /* send_end was called: */
-    tl_execute_result executed;  /* with this answer */
     char log_no[TL_UUID_TEXT];   /* of the piece of work */
     char sentence[ENDING_SENTENCE_MAX];
 };
@@ -239,8 +237,6 @@ tl_status tl_workflow_submit(tl_workflows *workflows, const tl_request *request,
         return status;
     work.began = tl_work_begin();
     tl_log_context_set(&run->attempt.said);
-    /* If book_prepare is left, for instance by an exception, the answer can be cleared. */
-    run->phase = RUN_OVER;
     answer->run = run;
     status = make(run, answer, context);
     if (status == TL_OK)
@@ -337,13 +333,7 @@ tl_status tl_workflow_send_end(tl_workflows *workflows, tl_answer *answer,
     s = answer->run->submitted;
     work.began = tl_log_uuid()[0] == '\0' && tl_work_adopt(s->log_no) == TL_OK;
     tl_log_context_set(&answer->run->attempt.said);
-    /* Once: an exception may have left the books of this ending. */
-    if (!s->noted)
-        s->executed = attempt_send_end(&answer->run->attempt, executed, s->send_us);
-    else
-        reply_clean(&answer->run->attempt.reply);
-    s->noted = 1;
-    end(s, s->executed);
+    end(s, attempt_send_end(&answer->run->attempt, executed, s->send_us));
     workflow_call_begins(); /* what its ending came to is said with the completion */
     return TL_OK;
 }

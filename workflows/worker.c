@@ -113,8 +113,6 @@ static void begin_work(const tl_lock *lock)
         (void)tl_work_begin();
 }
 
-static void *runner_main(void *argument);
-
 /* A claimed trade, from the thread to its end. */
 typedef struct holding {
     struct holding *next; /* in worker->returned */
@@ -192,36 +190,6 @@ static int is_stopping(tl_worker *worker)
     return worker->stopping;
 }
 
-/* What one runner is working on. */
-typedef struct running {
-    tl_worker *worker;
-    const workflow *of;
-    holding *held, own;
-    compensate_call call;
-    int64_t since_us;
-    int returned;
-} running;
-
-/* Starts another thread in place of this one, which ends.  Without any thread the worker is over;
- * the claimer gives back what is queued.  Needs: worker->mutex held. */
-static void replace_runner(tl_worker *worker)
-{
-    unsigned i = 0;
-
-    while (i < worker->runners_started && !pthread_equal(worker->runners[i], pthread_self()))
-        i++;
-    if (i == worker->runners_started)
-        return; /* the claimer */
-    pthread_detach(pthread_self());
-    if (pthread_create(&worker->runners[i], NULL, runner_main, worker) == 0)
-        return;
-    worker->runners[i] = worker->runners[--worker->runners_started];
-    if (--worker->threads == 0) {
-        worker->stopping = 1;
-        worker->status = TL_NO_MEMORY;
-    }
-}
-
 /* Needs: worker->mutex held. */
 static int is_awaited(const tl_worker *worker)
 {
@@ -280,27 +248,13 @@ static void holding_returns(void *context, later_item *item)
     pthread_mutex_unlock(&worker->mutex);
 }
 
-/* Called when the thread is done with the job, and when a callback ends the thread.  In that case
- * the trade stays held under this session until its max_hold is over. */
-static void job_ran(running *r)
+/* The thread is done with a job that it began then. */
+static void job_ran(tl_worker *worker, const workflow *of, int64_t since_us)
 {
-    tl_worker *worker = r->worker;
-
-    if (!r->returned) {
-        tl_work_end(0);
-        tl_client_log(worker->client, TL_ALARM, NULL, 0,
-                      "a callback ended the worker's thread; its trade is compensated when "
-                      "its max_hold is over");
-    }
-    pthread_mutex_lock(&worker->mutex);
+    LOCKED(worker);
     worker->busy--;
-    job_queue_ran(&worker->queue, r->of, schedule_now_us() - r->since_us);
-    if (!r->returned)
-        replace_runner(worker);
+    job_queue_ran(&worker->queue, of, schedule_now_us() - since_us);
     tell_change(worker);
-    pthread_mutex_unlock(&worker->mutex);
-    if (!r->returned && !r->call.taken)
-        holding_over(r->held, TL_UNKNOWN);
 }
 
 static void give_back(tl_worker *worker, const job *unbegun)
@@ -317,59 +271,55 @@ static void give_back(tl_worker *worker, const job *unbegun)
     pthread_mutex_unlock(&worker->mutex);
 }
 
-static void run_attempt(running *r)
+static void run_attempt(holding *held)
 {
-    tl_worker *worker = r->worker;
-    holding *held = r->held;
+    tl_worker *worker = held->worker;
+    compensate_call call = {.client = worker->client,
+                            .lock = held->lock,
+                            .of = held->of,
+                            .calls = &held->calls,
+                            .over = holding_over,
+                            .hand_back = holding_returns,
+                            .context = held};
 
-    r->call = (compensate_call){.client = worker->client,
-                                .lock = held->lock,
-                                .of = held->of,
-                                .calls = &held->calls,
-                                .over = holding_over,
-                                .hand_back = holding_returns,
-                                .context = held};
     if (!held->is_own && may_hand_over(worker))
-        r->call.all = &worker->workflows->later;
+        call.all = &worker->workflows->later;
     begin_work(held->lock);
-    compensate(&r->call);
+    compensate(&call);
     tl_work_end(0);
 }
 
 /* A job that is late is given back. */
 static void run_job(tl_worker *worker, const job *next)
 {
-    __attribute__((cleanup(job_ran))) running r = {
-        .worker = worker, .of = next->of, .since_us = schedule_now_us()};
+    const int64_t since_us = schedule_now_us();
+    holding own, *held;
 
     /* Half of the hold is over, as in a process that was stopped: what is left might not do.  The
      * claim's own answer may have come late, so the queue's time says too little. */
     if (tl_lock_remaining_ms(next->lock) < next->of->given.policy.max_hold_ms / 2) {
-        r.call.taken = 1;
         give_back(worker, next);
     } else {
-        r.held = workflow_memory(sizeof *r.held);
-        if (r.held == NULL)
-            r.held = &r.own;
-        *r.held = (holding){.worker = worker,
-                            .of = next->of,
-                            .lock = next->lock,
-                            .era = next->era,
-                            .is_own = r.held == &r.own};
-        run_attempt(&r);
+        held = workflow_memory(sizeof *held);
+        if (held == NULL)
+            held = &own;
+        *held = (holding){.worker = worker,
+                          .of = next->of,
+                          .lock = next->lock,
+                          .era = next->era,
+                          .is_own = held == &own};
+        run_attempt(held);
     }
-    r.returned = 1;
+    job_ran(worker, next->of, since_us);
 }
 
-static void run_returned(holding *held)
+static void run_returned(tl_worker *worker, holding *held)
 {
-    __attribute__((cleanup(job_ran))) running r = {.worker = held->worker,
-                                                   .of = held->of,
-                                                   .call = {.taken = 1},
-                                                   .since_us = schedule_now_us()};
+    const workflow *of = held->of; /* who runs it frees what it returned in */
+    const int64_t since_us = schedule_now_us();
 
     held->item->run(held->item);
-    r.returned = 1;
+    job_ran(worker, of, since_us);
 }
 
 /* The first one whose operation may have one more thread.  Needs: worker->mutex held. */
@@ -377,8 +327,7 @@ static holding *take_returned(tl_worker *worker)
 {
     holding **link = &worker->returned, *held;
 
-    while (*link != NULL && worker->threads > 0 &&
-           !job_queue_may_run(&worker->queue, (*link)->of, worker->threads))
+    while (*link != NULL && !job_queue_may_run(&worker->queue, (*link)->of, worker->threads))
         link = &(*link)->next;
     held = *link;
     if (held == NULL)
@@ -410,7 +359,7 @@ static void *runner_main(void *argument)
 
     while (next_job(worker, &held, &next)) {
         if (held != NULL)
-            run_returned(held);
+            run_returned(worker, held);
         else
             run_job(worker, &next);
     }
@@ -497,7 +446,7 @@ static unsigned begin_of(tl_worker *worker)
         job_queue_know(&worker->queue, of);
         quick |= (unsigned)job_queue_is_quick(&worker->queue, of, worker->threads);
     }
-    begin = worker->threads > 0 ? worker->threads - 1 + quick : 0;
+    begin = worker->threads - 1 + quick;
     pthread_mutex_unlock(&worker->mutex);
     return begin;
 }
@@ -788,20 +737,6 @@ static tl_status claim_until_stopped(tl_worker *worker)
     return TL_OK;
 }
 
-/* Without runners nobody else goes on with it. */
-static void run_all_returned(tl_worker *worker)
-{
-    holding *held;
-
-    do {
-        pthread_mutex_lock(&worker->mutex);
-        held = worker->threads == 0 ? take_returned(worker) : NULL;
-        pthread_mutex_unlock(&worker->mutex);
-        if (held != NULL)
-            run_returned(held);
-    } while (held != NULL);
-}
-
 /* Waits until what the worker holds is finished, or given back. */
 static void finish_held(tl_worker *worker)
 {
@@ -812,7 +747,6 @@ static void finish_held(tl_worker *worker)
             schedule_wait(&worker->changed, &worker->mutex, JOB_STUCK_MS);
         pthread_mutex_unlock(&worker->mutex);
         give_back_stuck(worker);
-        run_all_returned(worker);
     }
 }
 

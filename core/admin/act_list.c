@@ -186,7 +186,7 @@ tl_status tl_act_list(tl_client *client, const tl_act_filter *filter, tl_act_fn 
         if (next != NULL)
             next[0] = '\0';
         list.left = filter->limit > 0 ? filter->limit : LIMIT_DEFAULT;
-        status = read_and_show(client, list.connection, list_all, &list);
+        status = read_and_show(list_all, &list);
     }
     read_end(client, list.connection);
     return status;
@@ -275,7 +275,7 @@ static tl_status list_rows(tl_client *client, struct rows *list)
     if (status == TL_OK)
         status = read_check_each(list->each != NULL || list->each_proposal != NULL);
     if (status == TL_OK)
-        status = read_and_show(client, list->connection, rows_all, list);
+        status = read_and_show(rows_all, list);
     read_end(client, list->connection);
     return status;
 }
@@ -378,7 +378,7 @@ tl_status tl_paid_list(tl_client *client, const tl_payment *payments, size_t cou
     if (status == TL_OK)
         status = check_payments(payments, count);
     if (status == TL_OK)
-        status = read_and_show(client, list.connection, paid_all, &list);
+        status = read_and_show(paid_all, &list);
     read_end(client, list.connection);
     return status;
 }

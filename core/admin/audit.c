@@ -494,7 +494,7 @@ tl_status tl_audit(tl_client *client, const tl_audit_scope *scope, tl_violation_
         return status;
     status = take_payments(&c);
     if (status == TL_OK)
-        status = read_and_show(client, self.connection, audit_all, &c);
+        status = read_and_show(audit_all, &c);
     memory_free(c.paid);
     audit_lives_free(&c.lives);
     db_result_free(&self.back);

@@ -76,7 +76,7 @@ tl_status tl_doctor(tl_client *client, tl_finding_fn each, void *context)
     if (status == TL_OK)
         status = read_check_each(each != NULL);
     if (status == TL_OK)
-        status = read_and_show(client, d.connection, look_at_all, &d);
+        status = read_and_show(look_at_all, &d);
     read_end(client, d.connection);
     return status == TL_OK ? conclude(&d) : status;
 }

@@ -390,7 +390,7 @@ tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn e
     if (status == TL_OK && its_fleet[0] != '\0')
         READ_REPEATED(status, read_run(connection, &sql_slot_list, &l.rows, "reading the slots"));
     if (status == TL_OK)
-        status = read_and_show(client, connection, show, &l);
+        status = read_and_show(show, &l);
     db_result_free(&l.rows);
     read_end(client, connection);
     if (fleet != NULL)

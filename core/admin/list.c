@@ -475,7 +475,7 @@ static tl_status run(tl_client *client, struct list *list)
     if (list->is_own)
         TRY(shard_copies_read(list->connection, &list->copies));
     db_only_reads(list->connection, 1);
-    status = read_and_show(client, list->connection, list_all, list);
+    status = read_and_show(list_all, list);
     db_only_reads(list->connection, 0);
     if (status != TL_OK && list->end->rows > 0)
         list->end->more = 1;

@@ -262,7 +262,7 @@ tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int6
         status = read_row(connection, key, lane == TL_LANE_RETRY ? retry_op : key->op_code,
                           as_of_us, &view, &row);
     if (status == TL_OK)
-        status = read_and_show(client, connection, show, &showing);
+        status = read_and_show(show, &showing);
     db_result_free(&row);
     read_end(client, connection);
     return status;

@@ -67,7 +67,7 @@ static tl_status run_list(tl_client *client, struct listing *list, unsigned limi
 
     TRY(read_begin(client, &list->connection));
     list->left = limit != 0 ? limit : LIMIT_DEFAULT;
-    status = read_and_show(client, list->connection, list_all, list);
+    status = read_and_show(list_all, list);
     read_end(client, list->connection);
     return status;
 }

@@ -156,7 +156,7 @@ tl_status tl_payment_find(tl_client *client, const tl_payment *payments, size_t 
                                  : error_set(TL_NO_MEMORY, "out of memory for %zu payments", count);
     }
     if (status == TL_OK && s.count > 0)
-        status = read_and_show(client, s.connection, find_all, &s);
+        status = read_and_show(find_all, &s);
     memory_free(s.names);
     read_end(client, s.connection);
     return status;

@@ -313,7 +313,7 @@ tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged
                                 .older_ms = options->older_ms < PURGE_OLDEST_MS ? options->older_ms
                                                                                 : PURGE_OLDEST_MS,
                                 .most = PAGE};
-    status = read_and_show(client, p.connection, purge_all, &p);
+    status = read_and_show(purge_all, &p);
     db_result_free(&p.tables);
     read_end(client, p.connection);
     archive_close(&p.archive);

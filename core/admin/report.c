@@ -313,7 +313,7 @@ static tl_status run(struct report *self, tl_client *client, tl_report_gaps *gap
     self->until_us = self->scope->until_us != 0 ? self->scope->until_us : STRETCH_END_US;
     status = shard_copies_read(self->connection, &self->copies);
     if (status == TL_OK)
-        status = read_and_show(client, self->connection, walk, self);
+        status = read_and_show(walk, self);
     if (status == TL_OK)
         status = read_gaps(self, gaps);
     read_end(client, self->connection);

@@ -190,7 +190,7 @@ tl_status tl_slot_customers(tl_client *client, tl_customer_fn each, void *contex
     if (status == TL_OK)
         status = read_check_each(each != NULL);
     if (status == TL_OK)
-        status = read_and_show(client, list.connection, all_customers, &list);
+        status = read_and_show(all_customers, &list);
     read_end(client, list.connection);
     return status;
 }

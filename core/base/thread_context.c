@@ -13,29 +13,18 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <unwind.h>
 #include <uuid/uuid.h>
-
-#define CALLS_MAX 16 /* nested calls beyond these are not noticed when they were left */
 
 _Static_assert(RANDOM_UUID == TL_UUID_TEXT, "one length of UUID text");
 
-/* A call out of the library that has not returned yet. */
-struct under_way {
-    uintptr_t frame; /* of thread_context_call_out(), which made it */
-    void (*left)(void *of, void *what);
-    void *of, *what;
-    int is_database;
-    int64_t awaits_until_ms; /* outside of it */
-};
-
 struct thread_context {
-    unsigned generation; /* of the process in which this was made */
-    unsigned calls;
+    unsigned generation;  /* of the process in which this was made */
+    const char *callback; /* the innermost that has not returned yet; NULL: there is none */
+    const void *frame;    /* of its caller */
+    int in_database;      /* it, or one around it, is a database callback */
     int64_t awaits_until_ms;
-    struct under_way under_way[CALLS_MAX];
     char thread_uuid[TL_UUID_TEXT];
     char log_uuid[TL_UUID_TEXT];
     char log_prefix[TL_UUID_TEXT + sizeof("<uuid=>")];
@@ -43,10 +32,6 @@ struct thread_context {
 };
 
 static _Thread_local struct thread_context own;
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t at_end; /* its destructor runs when a thread ends */
-static int has_end;
 
 /* The calling thread's context.  In the child of a fork it starts empty: parent and child must not
  * write under the same UUIDs. */
@@ -198,136 +183,57 @@ int64_t thread_context_awaits_until(void)
 
 /* ------------------------------------------------------- calls out of the library -- */
 
-/* The last call is over, and those within it; so many are under way now. */
-static void pop(struct thread_context *context, unsigned calls)
+static void end_process(const char *name)
 {
-    context->calls = calls;
-    context->awaits_until_ms = calls < CALLS_MAX ? context->under_way[calls].awaits_until_ms : 0;
+    (void)fprintf(stderr,
+                  "tradelock: %s was left by an exception, a longjmp or the end of its thread. "
+                  "Callbacks return, so this process ends.\n",
+                  name);
+    abort();
 }
 
-/* Removes the last call, which was left, and releases what was held for it. */
-static void let_go(struct thread_context *context)
-{
-    const struct under_way *last;
-
-    pop(context, context->calls - 1);
-    if (context->calls >= CALLS_MAX)
-        return;
-    last = &context->under_way[context->calls];
-    last->left(last->of, last->what);
-}
-
-static void thread_ends(void *unused)
+void tl_callback_begins(tl_callback *callback, const char *name, const void *frame)
 {
     struct thread_context *context = context_now();
 
-    (void)unused;
-    while (context->calls > 0)
-        let_go(context);
+    *callback = (tl_callback){name, context->callback, context->frame};
+    context->callback = name;
+    context->frame = frame;
 }
 
-static void watch_ends(void)
-{
-    has_end = pthread_key_create(&at_end, thread_ends) == 0;
-}
-
-/* What unwound() needs to know of a call when the stack is unwound. */
-struct place {
-    unsigned calls; /* this one and those around it; 0 when it has returned */
-};
-
-static void unwound(const struct place *place)
+void tl_callback_returned(tl_callback *callback)
 {
     struct thread_context *context = context_now();
 
-    /* Calls nested in it are over too.  In the child of a fork none is under way. */
-    while (place->calls > 0 && context->calls >= place->calls)
-        let_go(context);
+    /* A callback that forked returns in the child as well, where the context is empty. */
+    if (context->callback != NULL) {
+        context->callback = callback->around;
+        context->frame = callback->frame;
+    }
+    callback->name = NULL;
 }
 
-/* was_left() finds a call by the frame of this function.  So the function must never be inlined or
- * cloned. */
-#ifdef __clang__
-__attribute__((noinline))
-#else
-__attribute__((noipa))
-#endif
-int thread_context_call_out(const call_out *call)
+void tl_callback_over(tl_callback *callback)
+{
+    if (callback->name != NULL)
+        end_process(callback->name);
+}
+
+int thread_context_call_out(int (*fn)(void *context), void *argument, int is_database)
 {
     struct thread_context *context = context_now();
-    __attribute__((cleanup(unwound))) struct place place = {++context->calls};
+    const unsigned generation = context->generation;
+    const int64_t awaits_until_ms = thread_context_await_until(0);
+    const int in_database = context->in_database;
     int answer;
 
-    if (place.calls <= CALLS_MAX)
-        context->under_way[place.calls - 1] =
-            (struct under_way){(uintptr_t)__builtin_frame_address(0),
-                               call->left,
-                               call->of,
-                               call->what,
-                               call->is_database,
-                               context->awaits_until_ms};
-    context->awaits_until_ms = 0;
-    pthread_once(&once, watch_ends);
-    if (has_end)
-        pthread_setspecific(at_end, context);
-    answer = call->fn(call->context);
-    /* A callback that forked returns in the child as well, where the context is empty. */
-    if (context_now()->calls >= place.calls)
-        pop(context, place.calls - 1);
-    place.calls = 0;
-    return answer;
-}
-
-struct walk {
-    uintptr_t frame;
-    int below, passed, is_call;
-};
-
-/* Called for each frame, the innermost first.  The last frame that begins at the address or below
- * it is the one that has that place now. */
-static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *frame, void *context)
-{
-    struct walk *walk = context;
-    uintptr_t begin = (uintptr_t)_Unwind_GetCFA(frame);
-
-    if (begin > walk->frame) {
-        walk->passed = walk->below;
-        return _URC_NORMAL_STOP;
+    context->in_database = in_database || is_database;
+    TL_CALLED(answer, is_database ? "a database callback" : "a callback", fn(argument));
+    if (context_now()->generation == generation) {
+        context->in_database = in_database;
+        (void)thread_context_await_until(awaits_until_ms);
     }
-    walk->below = 1;
-    walk->is_call = (uintptr_t)_Unwind_GetRegionStart(frame) == (uintptr_t)thread_context_call_out;
-    return _URC_NO_REASON;
-}
-
-/* Whether that place still belongs to thread_context_call_out(); below 0: nobody can tell. */
-static int is_still_there(uintptr_t frame)
-{
-    struct walk walk = {.frame = frame};
-
-    _Unwind_Backtrace(look_at_frame, &walk);
-    return walk.passed ? walk.is_call : -1;
-}
-
-static int find_itself(void *unused)
-{
-    const struct thread_context *context = context_now();
-
-    (void)unused;
-    return is_still_there(context->under_way[context->calls - 1].frame) > 0;
-}
-
-static void nothing_is_left(void *of, void *what)
-{
-    (void)of;
-    (void)what;
-}
-
-/* Whether such a walk finds a call that is certainly under way, in this build and on this stack. */
-static int walks_are_true(const struct thread_context *context)
-{
-    const call_out call = {.fn = find_itself, .left = nothing_is_left};
-
-    return context->calls < CALLS_MAX && thread_context_call_out(&call);
+    return answer;
 }
 
 static int is_of_this_stack(uintptr_t address)
@@ -345,36 +251,18 @@ static int is_of_this_stack(uintptr_t address)
     return is_here;
 }
 
-/*
- * Whether the call was certainly left: the stack ends above its frame, or another function has that
- * place now.  A call counts as under way if its callback has a stack of its own, or if there is
- * code in between that cannot be walked through.
- */
-static int was_left(const struct under_way *call)
-{
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
-    if (here > call->frame)
-        return is_of_this_stack(here) && is_of_this_stack(call->frame);
-    return is_still_there(call->frame) == 0 && walks_are_true(context_now());
-}
-
 void thread_context_come_in(void)
 {
-    struct thread_context *context = context_now();
+    const struct thread_context *context = context_now();
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    const uintptr_t frame = (uintptr_t)context->frame;
 
-    while (context->calls > 0 && context->calls <= CALLS_MAX &&
-           was_left(&context->under_way[context->calls - 1]))
-        let_go(context);
+    if (context->callback != NULL && here > frame && is_of_this_stack(here) &&
+        is_of_this_stack(frame))
+        end_process(context->callback);
 }
 
 int thread_context_in_callback(void)
 {
-    struct thread_context *context = context_now();
-
-    thread_context_come_in();
-    for (unsigned i = 0; i < context->calls && i < CALLS_MAX; i++)
-        if (context->under_way[i].is_database)
-            return 1;
-    return 0;
+    return context_now()->in_database;
 }

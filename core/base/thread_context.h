@@ -22,22 +22,9 @@ void thread_context_work(const char *log_uuid);
  * the thread keeps its own. */
 int thread_context_lend(const char *log_uuid);
 
-/*
- * A call out of the library, into code of the program's.  It should return, but may be left in
- * other ways: by an exception, a longjmp, or the end of its thread.  left(of, what) then releases
- * what the library holds during the call.  It is called at once if the stack is unwound, else when
- * the thread next enters the library, or ends.  Neither `of` nor `what` may lie on the stack.
- */
-typedef struct call_out {
-    int (*fn)(void *context);
-    void *context;
-    void (*left)(void *of, void *what);
-    void *of, *what;
-    int is_database; /* a database callback */
-} call_out;
-
-/* May be nested. */
-int thread_context_call_out(const call_out *call);
+/* Calls code of the program's by TL_CALLED() (layer.h), for which answers of the server are awaited
+ * as ever.  May be nested. */
+int thread_context_call_out(int (*fn)(void *context), void *context, int is_database);
 
 /* Until when, by clock_boottime_ms(), this thread awaits answers of the server; 0: for as long as
  * its connections do.  A call out begins with 0, and what is set within it ends with it.  Returns
@@ -45,7 +32,7 @@ int thread_context_call_out(const call_out *call);
 int64_t thread_context_await_until(int64_t until_ms);
 int64_t thread_context_awaits_until(void);
 
-/* Releases what calls held that this thread has left. */
+/* Ends the process if this thread has left a call by longjmp, and stands above it now. */
 void thread_context_come_in(void);
 
 /* Asking for a lock inside a database callback is refused, since it could wait for its own

@@ -90,16 +90,6 @@ void tl_client_detach(tl_client *client)
     client_release(client);
 }
 
-void client_callback_left(void *of, void *what)
-{
-    tl_client *client = of;
-
-    pool_put_lost(client->connections, what);
-    log_line(&client->logger, TL_ALARM, NULL, 0,
-             "a callback was left by an exception, a longjmp or the end of its thread: its "
-             "connection is closed, and what it did there undone");
-}
-
 tl_status client_check_asking(const tl_client *client)
 {
     tl_status status = client_check(client);
@@ -480,8 +470,7 @@ static int is_in_use(tl_client *client)
         return 0;
     (void)error_set(TL_WRONG_STATE,
                     "%u connections of this client are in use: another thread is inside a "
-                    "call, or left a callback by longjmp and has not come back; they stay "
-                    "until the process ends",
+                    "call; they stay until the process ends",
                     lent);
     log_line(&client->logger, TL_ALARM, NULL, 0, "%s", tl_error_message());
     return 1;

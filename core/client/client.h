@@ -111,9 +111,6 @@ tl_status client_check(const tl_client *client);
 tl_client *client_keep(tl_client *client);
 void client_release(tl_client *client);
 
-/* For call_out.left: a callback that had this connection was left; the connection is closed. */
-void client_callback_left(void *client, void *connection);
-
 /* As client_check(), and also checks that locks may be asked for now: the session certainly lives,
  * and this thread is in no database callback. */
 tl_status client_check_asking(const tl_client *client);

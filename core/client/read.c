@@ -26,15 +26,9 @@ void read_end(tl_client *client, db *connection)
         pool_put(client->connections, connection);
 }
 
-tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context), void *context)
+tl_status read_and_show(int (*fn)(void *context), void *context)
 {
-    call_out call = {.fn = fn,
-                     .context = context,
-                     .left = client_callback_left,
-                     .of = client,
-                     .what = connection};
-
-    return (tl_status)thread_context_call_out(&call);
+    return (tl_status)thread_context_call_out(fn, context, 0);
 }
 
 tl_status read_status(db *connection, db_answer answer, const char *doing)

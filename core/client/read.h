@@ -11,7 +11,7 @@ void read_end(tl_client *client, db *connection);
 
 /* Runs fn(context), which calls the caller's each() while the call has the connection.  Returns the
  * tl_status of fn. */
-tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *context), void *context);
+tl_status read_and_show(int (*fn)(void *context), void *context);
 static inline tl_status read_check_each(int is_given)
 {
     return is_given ? TL_OK : error_set(TL_INVALID, "each is NULL");

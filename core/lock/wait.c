@@ -3,18 +3,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "base/thread_context.h"
 
 #include <stdio.h>
 
-/* A thread that waits, with a place in the queue of each name.  It is not on the stack: if a
- * callback is left, the frame is gone, and the places are given up later. */
+/* A thread that waits, with a place in the queue of each name. */
 struct waiting {
     size_t count;
     waiter *turns[TL_RESOURCES_MAX];
-    int64_t until_ms; /* so long the answer to this ask is awaited */
     lock_ask_fn ask;
     void *context;
 };
@@ -43,39 +40,24 @@ static tl_status take_turns(lock_handle *h, struct waiting *w, int64_t deadline_
     return TL_OK;
 }
 
-/* Leaves the queues, and frees w. */
-static void leave_turns(struct waiting *w)
+static void leave_turns(const struct waiting *w)
 {
     for (size_t i = 0; i < w->count; i++)
         if (w->turns[i] != NULL)
             waiters_leave(w->turns[i]);
-    memory_free(w);
 }
 
-static void give_up_turns(void *of, void *what)
+/* Asks once.  An answer is awaited until the wait is over, but for as long as an ask may wait for a
+ * connection: a shorter wait would give up what a busy server grants. */
+static tl_status ask_in_turn(const lock_handle *h, const struct waiting *w, int64_t deadline_ms)
 {
-    (void)of;
-    leave_turns(what);
-}
-
-static int run_ask(void *context)
-{
-    const struct waiting *w = context;
-
-    (void)thread_context_await_until(w->until_ms);
-    return (int)w->ask(w->context);
-}
-
-/* Asks once.  If a callback within is left, the turns are given up.  An answer is awaited until the
- * wait is over, but for as long as an ask may wait for a connection: a shorter wait would give up
- * what a busy server grants. */
-static tl_status ask_in_turn(const lock_handle *h, struct waiting *w, int64_t deadline_ms)
-{
-    call_out call = {.fn = run_ask, .context = w, .left = give_up_turns, .what = w};
     const int64_t least_ms = clock_deadline(h->client->config.pool_wait_ms);
+    const int64_t own_ms =
+        thread_context_await_until(deadline_ms > least_ms ? deadline_ms : least_ms);
+    const tl_status status = w->ask(w->context);
 
-    w->until_ms = deadline_ms > least_ms ? deadline_ms : least_ms;
-    return (tl_status)thread_context_call_out(&call);
+    (void)thread_context_await_until(own_ms);
+    return status;
 }
 
 static int may_pass(tl_status status)
@@ -83,7 +65,7 @@ static int may_pass(tl_status status)
     return status == TL_BUSY || status == TL_CUSTOMER_BUSY || status == TL_NOT_DUE;
 }
 
-static tl_status ask_in_turns(const lock_handle *h, struct waiting *w, int64_t deadline_ms)
+static tl_status ask_in_turns(const lock_handle *h, const struct waiting *w, int64_t deadline_ms)
 {
     const struct config *config = &h->client->config;
     int64_t pause_ms = config->ask_wait_min_ms;
@@ -102,18 +84,14 @@ static tl_status ask_in_turns(const lock_handle *h, struct waiting *w, int64_t d
 
 tl_status lock_wait(lock_handle *h, int64_t wait_ms, lock_ask_fn ask, void *context)
 {
-    struct waiting *w = memory_new(sizeof *w);
-    int64_t deadline_ms = clock_deadline(wait_ms);
-    tl_status status;
-
-    if (w == NULL)
-        return error_set(TL_NO_MEMORY, "out of memory for waiting");
-    *w = (struct waiting){.count = h->grant->count, .ask = ask, .context = context};
+    struct waiting w = {.count = h->grant->count, .ask = ask, .context = context};
+    const int64_t deadline_ms = clock_deadline(wait_ms);
     /* An earlier ask in doubt is settled first: its lock may be what the others wait for. */
-    status = h->state == LOCK_ASK_UNKNOWN ? ask_in_turn(h, w, deadline_ms) : TL_BUSY;
-    if (may_pass(status) && (status = take_turns(h, w, deadline_ms)) == TL_OK)
-        status = ask_in_turns(h, w, deadline_ms);
-    leave_turns(w);
+    tl_status status = h->state == LOCK_ASK_UNKNOWN ? ask_in_turn(h, &w, deadline_ms) : TL_BUSY;
+
+    if (may_pass(status) && (status = take_turns(h, &w, deadline_ms)) == TL_OK)
+        status = ask_in_turns(h, &w, deadline_ms);
+    leave_turns(&w);
     return status;
 }
 

@@ -90,28 +90,18 @@ static int run_callback(void *context)
     return (int)status;
 }
 
-/* Calls the callback, which may be left by an exception, a longjmp or the end of its thread.  So
- * the handle says meanwhile what holds in that case: the step is in doubt, and its token tells. */
+/* Calls the callback.  Meanwhile the handle says that the step is in doubt, to whoever calls with
+ * it from within. */
 static tl_status call(struct with *w)
 {
     tl_lock *lock = w->lock;
     const lock_state state_before = lock->base.state;
-    const doubt doubt_before = lock->base.doubt;
-    call_out call = {.fn = run_callback,
-                     .context = w,
-                     .left = client_callback_left,
-                     .of = lock->base.client,
-                     .what = w->connection,
-                     .is_database = 1};
     tl_status status;
 
     error_clear(); /* what is said from here on is the callback's */
-    lock->base.doubt = (doubt){.is_open = 1, .rows = ROWS_NOT_SENT};
-    doubt_at(&lock->base.doubt, w->connection);
     handle_become(&lock->base, w->t->task.asks ? LOCK_ASK_UNKNOWN : LOCK_END_UNKNOWN);
-    status = (tl_status)thread_context_call_out(&call);
+    status = (tl_status)thread_context_call_out(run_callback, w, 1);
     handle_become(&lock->base, state_before);
-    lock->base.doubt = doubt_before;
     return status;
 }
 

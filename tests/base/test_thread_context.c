@@ -6,7 +6,6 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
@@ -78,20 +77,9 @@ TEST_IN(test_adopt, clear, NULL)
     assert_string_equal(tl_log_uuid(), lower);
 }
 
-static atomic_int left;
-
-static void count_left(void *of, void *what)
-{
-    (void)of;
-    (void)what;
-    atomic_fetch_add(&left, 1);
-}
-
 static int call_out_to(int (*fn)(void *context), void *context)
 {
-    call_out call = {.fn = fn, .context = context, .left = count_left, .is_database = 1};
-
-    return thread_context_call_out(&call);
+    return thread_context_call_out(fn, context, 1);
 }
 
 struct child {
@@ -160,40 +148,16 @@ static int say_depth(void *context)
 
 TEST_IN(test_callback_depth, clear, NULL)
 {
-    atomic_store(&left, 0);
     assert_false(thread_context_in_callback());
-    /* Deeper than is kept track of, too. */
     for (int depth = 1; depth < 40; depth++) {
         int count = depth;
 
         assert_int_equal(call_out_to(say_depth, &count), 7);
         assert_false(thread_context_in_callback());
     }
-    assert_int_equal(atomic_load(&left), 0);
 }
 
-static jmp_buf back;
-
-static int jump(void *unused)
-{
-    (void)unused;
-    assert_true(thread_context_in_callback());
-    longjmp(back, 1);
-}
-
-static int jump_deeper(void *unused)
-{
-    (void)unused;
-    return call_out_to(jump, NULL);
-}
-
-static void leave(int (*fn)(void *context))
-{
-    if (setjmp(back) == 0)
-        call_out_to(fn, NULL);
-}
-
-/* With its frame above that of the call that was left. */
+/* What is under way is not taken for what was left, however deep the thread comes in. */
 static __attribute__((noinline)) int far_below(int bytes)
 {
     volatile char room[100];
@@ -201,21 +165,8 @@ static __attribute__((noinline)) int far_below(int bytes)
     room[0] = 1;
     if (bytes > 0)
         return far_below(bytes - (int)sizeof room) + (room[0] - 1);
+    thread_context_come_in();
     return thread_context_in_callback() + (room[0] - 1);
-}
-
-/* From however deep in the stack the thread comes in next. */
-TEST_IN(test_left_by_longjmp, clear, NULL)
-{
-    for (int bytes = 0; bytes < 20000; bytes = bytes * 2 + 100) {
-        atomic_store(&left, 0);
-        leave(jump);
-        assert_int_equal(far_below(bytes), 0);
-        assert_int_equal(atomic_load(&left), 1);
-        leave(jump_deeper);
-        assert_int_equal(far_below(bytes), 0);
-        assert_int_equal(atomic_load(&left), 3);
-    }
 }
 
 static int look_from_below(void *unused)
@@ -226,24 +177,10 @@ static int look_from_below(void *unused)
     return 0;
 }
 
-static int look_after_a_jump(void *unused)
-{
-    atomic_store(&left, 0);
-    leave(jump);
-    assert_int_equal(look_from_below(unused), 0);
-    assert_int_equal(atomic_load(&left), 1);
-    return 0;
-}
-
-/* What is under way is not taken for what was left. */
 TEST_IN(test_not_left, clear, NULL)
 {
-    atomic_store(&left, 0);
     assert_int_equal(call_out_to(look_from_below, NULL), 0);
-    assert_int_equal(atomic_load(&left), 0);
-    assert_int_equal(call_out_to(look_after_a_jump, NULL), 0);
-    assert_int_equal(atomic_load(&left), 1);
-    assert_false(thread_context_in_callback());
+    thread_context_come_in();
 }
 
 static ucontext_t here, elsewhere;
@@ -270,52 +207,9 @@ TEST_IN(test_another_stack, clear, NULL)
     static char above[65536] __attribute__((aligned(16)));
     char *heap = malloc(65536);
 
-    atomic_store(&left, 0);
     assert_int_equal(call_out_to(switch_stacks, above), 0);
     assert_int_equal(call_out_to(switch_stacks, heap), 0);
-    assert_int_equal(atomic_load(&left), 0);
     free(heap);
-}
-
-static int end_thread(void *unused)
-{
-    (void)unused;
-    pthread_exit(NULL);
-}
-
-static int end_thread_deeper(void *unused)
-{
-    (void)unused;
-    return call_out_to(end_thread, NULL);
-}
-
-static void *run_and_end(void *unused)
-{
-    (void)unused;
-    call_out_to(end_thread_deeper, NULL);
-    return NULL;
-}
-
-/* Its jump is nobody else's. */
-static void *jump_and_end(void *unused)
-{
-    (void)unused;
-    leave(jump_deeper);
-    return NULL;
-}
-
-TEST_IN(test_left_by_the_end_of_a_thread, clear, NULL)
-{
-    static void *(*const ways[])(void *) = {run_and_end, jump_and_end};
-
-    for (int i = 0; i < 2; i++) {
-        pthread_t thread;
-
-        atomic_store(&left, 0);
-        assert_int_equal(pthread_create(&thread, NULL, ways[i], NULL), 0);
-        pthread_join(thread, NULL);
-        assert_int_equal(atomic_load(&left), 2);
-    }
 }
 
 static void write_all(int fd, const void *data, size_t size)

@@ -779,43 +779,6 @@ TEST_IN(what_is_not_sent_says_nothing_of_the_channel, patient_house, payout_hous
     assert_true(house_alarmed(self, "has been failing"));
 }
 
-static jmp_buf out;
-
-static void leave(tl_book *book)
-{
-    (void)book;
-    script.spoil[AT_Y] = NULL;
-    longjmp(out, 1);
-}
-
-/* What left the books by an exception is called again, and the channel's answer counts once. */
-TEST_IN(a_second_send_end_counts_once, patient_house, payout_house_close)
-{
-    static one of;
-    house *self = *state;
-    static const char *const line =
-        "tradelock_channel_answers_total{channel=\"c\",operation=\"PAYOUT\","
-        "call=\"execute\",answer=\"succeeded\"}";
-
-    one_begin(&of, "W1");
-    assert_status(submit(self, &of, 1), TL_OK);
-    assert_status(next(self)->said, TL_GRANTED);
-    assert_status(send_begin(self, &of), TL_OK);
-    script.spoil[AT_Y] = leave;
-    if (setjmp(out) == 0) {
-        send_end(self, &of);
-        fail_msg("the books were not left");
-    }
-    tl_work_end(0);
-    /* The first answer counts. */
-    assert_status(tl_workflow_send_end(self->workflows, &of.answer, TL_EXECUTE_UNKNOWN), TL_OK);
-    assert_status(next(self)->said, TL_SUCCEEDED);
-    tl_answer_clear(&of.answer);
-    assert_int_equal((int)metric_of(self->client, line), 1);
-    house_row(self, "W1", "Y 1 1 -");
-    payout_entries(self, "W1", "1P 1Y");
-}
-
 /* ----------------------------------------------------------------- the registry's thread -- */
 
 #define ITEMS 4

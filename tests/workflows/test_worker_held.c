@@ -19,7 +19,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -150,62 +149,6 @@ static tl_status register_query(tl_workflows *workflows, const char *op_code, qu
     return tl_workflow_register(workflows, &w);
 }
 
-#define LEAVES_AT 100
-
-/* Of memory that can be asked for; what the process has it keeps. */
-static void limit_memory(rlim_t bytes)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_AS, &limit) != 0)
-        _exit(6);
-    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-    if (setrlimit(RLIMIT_AS, &limit) != 0)
-        _exit(6);
-}
-
-static void allow_nothing(void *unused)
-{
-    (void)unused;
-    limit_memory(1);
-}
-
-/* Ends its worker's only thread, with no memory for the stack of another one, once something waits
- * for that thread: on a busy machine nothing may be claimed ahead for a while. */
-static tl_query_result leaving(void *context, const tl_attempt *attempt, tl_reply *reply)
-{
-    static atomic_int asked;
-    const int before = atomic_fetch_add(&asked, 1);
-
-    (void)context;
-    if ((before >= LEAVES_AT && has_claimed_ahead()) || before == 2 * LEAVES_AT - 1) {
-        pthread_cleanup_push(allow_nothing, NULL);
-        pthread_exit(NULL);
-        pthread_cleanup_pop(0);
-    }
-    tl_reply_ref(reply, attempt->key.serial_no);
-    return TL_QUERY_SUCCEEDED;
-}
-
-/* Whether the worker is over, and all that it had claimed was ended or given back. */
-static int was_left(tl_worker *worker)
-{
-    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
-
-    do {
-        usleep(1000);
-        if (tl_worker_count(worker, &counts) != TL_OK)
-            return 0;
-    } while (counts.unknown == 0);
-    limit_memory(RLIM_INFINITY);
-    if (tl_worker_wait(worker, PATIENCE_MS) != TL_NO_MEMORY ||
-        tl_worker_count(worker, &counts) != TL_OK)
-        return 0;
-    printf("claimed %d, ended %d, given back %d\n", (int)counts.claimed, (int)counts.succeeded,
-           (int)counts.waiting);
-    return counts.waiting > 0 && counts.succeeded + counts.waiting + 1 == counts.claimed;
-}
-
 /* ---------------------------------------------------------------- a process of its own -- */
 
 #define HOLD_MS 8000
@@ -218,13 +161,12 @@ static int held_main(char **argv)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_worker_options with = TL_WORKER_OPTIONS_INIT;
-    const int stops = strcmp(argv[1], "stops") == 0, leaves = strcmp(argv[1], "leaves") == 0,
-              hangs = strcmp(argv[1], "hangs") == 0;
+    const int stops = strcmp(argv[1], "stops") == 0, hangs = strcmp(argv[1], "hangs") == 0;
     tl_workflows *workflows = NULL;
     tl_worker *worker = NULL;
     tl_client *client = NULL;
     sigset_t signals;
-    int signal_number, result = 0;
+    int signal_number;
 
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -236,10 +178,9 @@ static int held_main(char **argv)
     if (tl_client_open(&client, &options) != TL_OK ||
         tl_workflows_new(&workflows, client) != TL_OK ||
         register_query(workflows, "PAYOUT",
-                       stops    ? stopping
-                       : leaves ? leaving
-                       : hangs  ? hanging
-                                : never_answering,
+                       stops   ? stopping
+                       : hangs ? hanging
+                               : never_answering,
                        NULL,
                        stops   ? STOPPED_HOLD_MS
                        : hangs ? HOLD_MS
@@ -249,14 +190,11 @@ static int held_main(char **argv)
         return 3;
     }
     atomic_store(&worker_that_stops, worker);
-    if (leaves)
-        result = was_left(worker) ? 0 : 8;
-    else
-        sigwait(&signals, &signal_number);
+    sigwait(&signals, &signal_number);
     tl_worker_free(worker);
     tl_workflows_free(workflows);
     tl_client_close(client);
-    return result;
+    return 0;
 }
 
 static pid_t start_held(house *self, const char *does, const char *threads)
@@ -620,28 +558,6 @@ TEST_IN(what_waits_for_held_threads_is_given_back, open_house, close_house)
     tl_workflows_free(free_ones);
     tl_client_close(client);
 }
-
-/* ------------------------------------------------------ a worker without its last thread -- */
-
-#ifndef TL_SANITIZED
-/* What it had claimed ahead is given back, and need not wait until its hold is over. */
-TEST_IN(a_worker_without_threads_gives_back, open_house, close_house)
-{
-    house *self = *state;
-    int status = 0;
-    pid_t pid;
-
-    house_leave_in_doubt(self, "PAYOUT", "c", "T", 2 * LEAVES_AT);
-    pid = start_held(self, "leaves", "1");
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-    /* All but the trade that was under way are ended, or due again. */
-    database_expect(self->sql, 2 * LEAVES_AT - 1,
-                    "SELECT SUM((lane = 'S' AND status = 'Y') OR (lane = 'R' AND next_run_at <= "
-                    "UTC_TIMESTAMP(6) AND claims = 0)) FROM trade_lock");
-}
-#endif
 
 TEST_MAIN(worker_held)
 {

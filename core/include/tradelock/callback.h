@@ -39,10 +39,8 @@ extern "C" {
  * connection after the transaction, so that the change reaches nobody else.  That costs the next
  * one a new connection, and the log has a warning.
  *
- * It should return.  If it is left by an exception that passes through the library, by the end of
- * its thread, or by a longjmp, the connection is closed, which undoes what it did.  The handle's
- * next call settles the step, as after TL_UNKNOWN.  After a longjmp the connection is closed when
- * the thread next calls the library, or ends.  The same holds for the callbacks of lists.
+ * It returns.  If it is left by an exception, a longjmp or the end of its thread, the process ends,
+ * with one sentence on standard error.  The same holds for the callbacks of lists.
  */
 typedef tl_status (*tl_tx_fn)(void *context, struct st_mysql *connection);
 

@@ -61,6 +61,31 @@ static inline void tl_text_keep(char *to, size_t space, const char *from)
     to[size] = '\0';
 }
 
+/*
+ * Callbacks of a program return.  One that is left by an exception, a longjmp or the end of its
+ * thread ends the process with one sentence: at once, or after a longjmp when its thread next calls
+ * the library.  What it held is then brought to its end as after any crash.
+ *
+ * TL_CALLED(answer, "execute", call) makes a call of that name.
+ */
+typedef struct tl_callback {
+    const char *name; /* NULL: it has returned */
+    const char *around;
+    const void *frame; /* of the one around it */
+} tl_callback;
+
+TL_EXPORT void tl_callback_begins(tl_callback *callback, const char *name, const void *frame);
+TL_EXPORT void tl_callback_returned(tl_callback *callback);
+TL_EXPORT void tl_callback_over(tl_callback *callback);
+#define TL_CALLED(answer, name, call)                                                              \
+    do {                                                                                           \
+        __attribute__((cleanup(tl_callback_over))) tl_callback callback_;                          \
+                                                                                                   \
+        tl_callback_begins(&callback_, (name), __builtin_frame_address(0));                        \
+        (answer) = (call);                                                                         \
+        tl_callback_returned(&callback_);                                                          \
+    } while (0)
+
 /* From now on this thread's log lines about a key tell this amount, batch and trace id; NULL: none.
  * Lines of a lock tell its trade's in any case, or none.  tl_work_end() ends it, too. */
 TL_EXPORT void tl_log_context_set(const tl_said *said);

@@ -430,8 +430,8 @@ TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *opt
  *   - While a registry of workflows, a mutex or a read-write lock stands on the client, nothing is
  *     closed, and all goes on.  Free these, then close again.
  *   - A tl_lock that is freed later answers TL_WRONG_STATE until then.
- *   - While another thread is inside a call, or left a callback by longjmp and has not come back,
- *     the session ends, and the connections stay until the process does.
+ *   - While another thread is inside a call, the session ends, and the connections stay until the
+ *     process does.
  *   - What was submitted is completed first.  Completions may submit nothing more: TL_WRONG_STATE.
  *
  * Closing twice in a row does nothing the second time, as long as no other client was opened in

@@ -47,7 +47,6 @@ TL_EXPORT void tl_worker_stop(tl_worker *worker);
  *
  *     TL_OK          It was told to stop, and everything it held is finished.
  *     TL_TIMEOUT     wait_ms is over, and it goes on.
- *     TL_NO_MEMORY   Callbacks ended its threads, and no others could be started.
  *
  * A session that is lost does not stop it: what it held is lost, and it claims under the client's
  * next session.

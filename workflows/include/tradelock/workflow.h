@@ -221,10 +221,9 @@ typedef enum tl_cancel_result {
  * only. When two operators decided it, the reply holds the reference of the evidence, if there is
  * one.
  *
- * All callbacks should return.  If an exception or a longjmp leaves one, tl_workflow_settle()
- * brings the answer to its end; an execute that was left counts as UNKNOWN.  On a worker's thread
- * nobody catches an exception, and C++ ends the process, so catch it yourself.  A worker's thread
- * that a callback ends is replaced, and its trade waits until its max_hold is over.
+ * All callbacks return.  One that is left by an exception, a longjmp or the end of its thread ends
+ * the process, with one sentence on standard error.  The trade is then brought to its end as after
+ * any crash.  <tradelock/tradelock.hpp> catches exceptions.
  */
 typedef tl_status (*tl_sql_prepare_fn)(void *context, const tl_attempt *attempt, tl_reply *reply,
                                        struct st_mysql *connection);
