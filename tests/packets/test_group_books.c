@@ -409,7 +409,7 @@ static void print_figures(deed what, const struct figures *figures, const char *
     assert_int_equal(figures->wrong, 0);
 }
 
-#ifndef TL_TEST_HOOKS
+/* ------------------------------------------------------------------------- its packets -- */
 
 static unsigned seed;
 
@@ -493,8 +493,9 @@ static void choose_seed(void)
     print_message("TL_TEST_SEED=%u\n", seed);
 }
 
-#else
+/* --------------------------------------------------------------------- its allocations -- */
 
+#ifdef TL_TEST_HOOKS
 /* The n-th allocation of all threads together fails; counted from here, 0: none. */
 static void fail_allocation(unsigned number)
 {
@@ -534,17 +535,17 @@ static void fail_every_allocation(deed what)
     print_figures(what, &figures, "allocations", begin_ms);
 }
 
-TEST(test_memory_of_first_attempts)
+TEST(memory_of_first_attempts)
 {
     fail_every_allocation(FIRST_ATTEMPT);
 }
 
-TEST(test_memory_of_attempts_anew)
+TEST(memory_of_attempts_anew)
 {
     fail_every_allocation(NEW_ATTEMPT);
 }
 
-TEST(test_memory_of_compensating_attempts)
+TEST(memory_of_compensating_attempts)
 {
     fail_every_allocation(COMPENSATION);
 }
@@ -552,8 +553,6 @@ TEST(test_memory_of_compensating_attempts)
 
 TEST_MAIN(group_books)
 {
-#ifndef TL_TEST_HOOKS
     choose_seed();
-#endif
     return tests_run(NULL, NULL);
 }
