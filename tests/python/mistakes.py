@@ -21,7 +21,7 @@ LEFT_OUT = {
     r"tl_books?_(new|free|clear|check|refuse)": "books of bare locks",
     r"tl_client_completed.*": "event loops in C",
     r"tl_work_.*|tl_log_.*": "pieces of work begin by themselves",
-    r"tl_evidence_.*|tl_channel_key|tl_client_site": "web-hooks: workflows/examples/webhook",
+    r"tl_channel_key|tl_client_site": "an attempt has its key",
     r"tl_client_(session|alive_ms|loss_fd|stats|policy)": "metrics are the worker's",
     r"tl_worker_(stop|wait)": "close() does both",
     r"tl_status_name|tl_class_name|tl_proof_.*|tl_workflow_operation": "names are Python's enums",

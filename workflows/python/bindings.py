@@ -15,7 +15,7 @@ HEADER = "".join(f"#include <tradelock/{name}.h>\n" for name in ("layer", "quest
 CALLBACKS = {"execute": "tl_execute_fn", "query": "tl_query_fn", "cancel": "tl_cancel_fn",
              "book_prepare": "tl_book_prepare_fn", "book_success": "tl_book_success_fn",
              "book_failure": "tl_book_failure_fn", "log": "tl_log_fn", "trade": "tl_trade_fn",
-             "sum": "tl_sum_fn"}
+             "sum": "tl_sum_fn", "evidence": "tl_evidence_fn"}
 
 
 def preprocess(compiler, includes, *options):

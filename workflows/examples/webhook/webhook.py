@@ -40,6 +40,7 @@ import threading
 import time
 
 import tradelock
+from tradelock import Class, Status
 
 BODY_MAX = 65536
 TOLERANCE_S = 300  # how old or young a delivery may be
@@ -64,6 +65,11 @@ class Refused(Exception):
 def fail(status, sentence):
     print(f"webhook: {sentence}", file=sys.stderr)
     sys.exit(status)
+
+
+def is_later(status):
+    """Whether the same call may be made again: nothing happened, or it is not known."""
+    return status.kind in (Class.RETRY, Class.UNKNOWN)
 
 
 def read_secret(path):
@@ -140,7 +146,7 @@ def unique(pairs):
 
 
 def read_event(text):
-    """What the body says: the key, and the rest as Client.file() takes it."""
+    """What the body says: the key, and the rest as Client.file_evidence() takes it."""
     try:
         body = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
     except (ValueError, RecursionError):
@@ -211,9 +217,11 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         # The database remembers deliveries, over restarts too.  The lock keeps two deliveries of
         # one id from both finding nothing.  Two processes might; the same twice is harmless.
         with self.filing:
-            if any(row["remark"] == remark for row in self.client.evidence(key)):
+            if any(row.remark == remark for row in self.client.evidence(*key)):
                 return False
-            if not self.client.file(key, source="web-hook", remark=remark, **event):
+            # A contradiction is filed as well; operators see it.
+            if self.client.file_evidence(*key, source="web-hook", remark=remark,
+                                         **event) == Status.NOT_FOUND:
                 raise Refused(404, "there is no such trade")
         return True
 
@@ -228,7 +236,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             self.answer(refused.status, {"error": str(refused)})
         except tradelock.Error as error:
             print(f"webhook: {error}", file=sys.stderr)
-            self.answer(503 if error.later else 500, {"error": "it could not be filed"})
+            self.answer(503 if is_later(error.status) else 500, {"error": "it could not be filed"})
 
     def answer(self, status, fields):
         text = json.dumps(fields).encode() + b"\n"
@@ -243,9 +251,9 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 def open_client(config):
     try:
-        return tradelock.Client(config)
+        return tradelock.Client(config, program="webhook", session=False)
     except tradelock.Error as error:
-        return fail(3 if error.later else 1, str(error))
+        return fail(3 if is_later(error.status) else 1, str(error))
 
 
 def write_port_file(path, port):
@@ -282,15 +290,13 @@ def serve(options):
 
 
 def state(options):
-    client = open_client(options.config)
-    try:
-        found = client.look((options.serial_no, options.cust_no, options.op_code))
-    except tradelock.Error as error:
-        fail(3 if error.later else 1, str(error))
-    client.close()
-    if found is None:
+    with open_client(options.config) as client:
+        found = client.look(options.serial_no, options.cust_no, options.op_code)
+    if found.status == Status.NOT_FOUND:
         fail(1, "there is no such trade")
-    print(json.dumps(found))
+    if not found.epoch:
+        fail(3 if is_later(found.status) else 1, found.message)
+    print(json.dumps({"status": found.status.name, "epoch": found.epoch, "sends": found.sends}))
 
 
 def main():

@@ -2,7 +2,7 @@
 
 The contract is that of <tradelock/workflow.h>; names of fields and answers are those of the header.
 A Client opens, registers each Workflow, and then any thread may call run(), look(), await_(),
-trades(), batch() and worker().
+trades(), batch(), evidence(), file_evidence() and worker().
 
 An Error is raised for what cannot be opened or registered, and for calls that are wrong (class
 CALLER).  What becomes of a payment is never raised: it is an answer with a status, of which
@@ -254,6 +254,8 @@ _Request = _struct("request", "tl_request")
 _ClientOptions = _struct("Client", "tl_client_options")
 _WorkerOptions = _struct("Worker", "tl_worker_options")
 _Trades = _struct("trades", "tl_trades")
+_Amount = _struct("amount", "tl_payment_amount")
+_Evidence = _struct("evidence", "tl_evidence")
 
 
 # -------------------------------------------------------------------- calls and answers --
@@ -423,18 +425,21 @@ for _name in ("book_prepare", "book_success", "book_failure"):
     _book_handler(_name)
 
 
-def _collect(context, pointer):
-    ffi.from_handle(context).append(_record(pointer, Outcome))
-    return 0
-
-
 def _kept(_kind, error, _trace):
     """A row that was not collected is missing in no answer: the call raises this."""
     _thread.left = error
 
 
-for _name in ("trade", "sum"):
-    ffi.def_extern(name=f"tradelock_{_name}", error=1, onerror=_kept)(_collect)
+def _collector(name, make):
+    def collect(context, pointer):
+        ffi.from_handle(context).append(_record(pointer, make))
+        return 0
+
+    ffi.def_extern(name=f"tradelock_{name}", error=1, onerror=_kept)(collect)
+
+
+for _name, _make in (("trade", Outcome), ("sum", Outcome), ("evidence", Record)):
+    _collector(_name, _make)
 
 _LOGGER = logging.getLogger("tradelock")
 _LEVELS = {Level.DEBUG: logging.DEBUG, Level.INFO: logging.INFO, Level.WARNING: logging.WARNING,
@@ -620,6 +625,31 @@ class Client(_Closing):
             status, message = _ask(lib.tl_workflow_batch, self._workflows, _chars("batch", batch),
                                    total, lib.tradelock_sum, handle)
         return Record(**vars(_record(total)), status=status, message=message, sums=sums)
+
+    def evidence(self, serial_no, cust_no, op_code):
+        """All evidence of a trade, oldest first."""
+        rows, asked = [], _Request(serial_no=serial_no, cust_no=cust_no, op_code=op_code)
+        handle = ffi.new_handle(rows)
+        with self._in_use():
+            _must(lib.tl_evidence_list, self._client, ffi.addressof(asked._c, "key"),
+                  lib.tradelock_evidence, handle)
+        return rows
+
+    def file_evidence(self, serial_no, cust_no, op_code, outcome, *, amount_minor=None,
+                      currency=None, **evidence):
+        """Files what a web-hook or a statement says; more of it is that of tl_evidence.
+
+        OK; IN_CONFLICT: it is filed, and contradicts the trade; NOT_FOUND: nothing is filed.
+        """
+        amount = _Amount(is_told=amount_minor is not None, amount_minor=amount_minor,
+                         currency=currency)
+        filed = _Evidence(serial_no=serial_no, cust_no=cust_no, op_code=op_code, outcome=outcome,
+                          amount=amount, **evidence)
+        with self._in_use():
+            status, message = _ask(lib.tl_evidence_add, self._client, filed._c)
+        if status not in (Status.OK, Status.IN_CONFLICT, Status.NOT_FOUND):
+            raise Error(status, message)
+        return status
 
     def worker(self, **options):
         """Threads of this process that end what could not be decided; options: threads, ..."""
