@@ -20,24 +20,19 @@ static db_value letter(const char *c)
     return db_bytes(c, 1);
 }
 
-static int step_ends(step_kind kind)
-{
-    return kind == STEP_FINISH_SYNC || kind == STEP_FINISH_RETRY;
-}
-
 /* The word in a row of a group that says what this row may do. */
 static const char *group_step(step_kind kind)
 {
     if (kind == STEP_ASK_REPEATABLE)
         return "reask";
-    return step_ends(kind) ? "end" : "ask";
+    return step_rule_of(kind)->ends ? "end" : "ask";
 }
 
 /* A row of a group has the payload of an ask, or in its place the token of an ending's hold. */
 static db_value payload_or_hold(const step *s)
 {
-    return step_ends(s->kind) ? db_bytes(s->held_token, STEP_TOKEN)
-                              : db_bytes(s->payload, s->payload_size);
+    return step_rule_of(s->kind)->ends ? db_bytes(s->held_token, STEP_TOKEN)
+                                       : db_bytes(s->payload, s->payload_size);
 }
 
 #define UUID(text) db_uuid(text, *(*uuid)++)

@@ -11,28 +11,6 @@
 
 #include <string.h>
 
-store_group_kind store_group_of(const step *s)
-{
-    switch (s->kind) {
-    case STEP_ASK:
-        return s->exclusive ? STORE_NO_GROUP : STORE_GROUP_ROWS;
-    case STEP_ASK_REPEATABLE:
-        return s->held_fence == 0 ? STORE_GROUP_ROWS : STORE_NO_GROUP;
-    case STEP_FINISH_SYNC:
-        return STORE_GROUP_ROWS;
-    case STEP_FINISH_RETRY:
-        return s->proof == TL_PROOF_OPERATORS ? STORE_NO_GROUP : STORE_GROUP_ENDINGS;
-    case STEP_OPEN:
-        return s->findings.not_counted ? STORE_NO_GROUP : STORE_GROUP_OPENINGS;
-    case STEP_CLAIM:
-        return s->claim_as == CLAIM_OVERRIDE ? STORE_NO_GROUP : STORE_GROUP_CLAIMS;
-    case STEP_RECLAIM:
-        return s->exclusive ? STORE_NO_GROUP : STORE_GROUP_RECLAIMS;
-    default:
-        return STORE_NO_GROUP;
-    }
-}
-
 size_t store_group_size(const step *s)
 {
     switch (s->kind) {
@@ -100,15 +78,15 @@ db_answer store_group(db *connection, step **steps, size_t count)
 {
     db_answer answer;
 
-    switch (store_group_of(steps[0])) {
-    case STORE_GROUP_ENDINGS:
+    switch (step_shares(steps[0])) {
+    case SHARE_ENDINGS:
         return store_endings(connection, steps, count);
-    case STORE_GROUP_OPENINGS:
+    case SHARE_OPENINGS:
         return store_openings(connection, steps, count);
-    case STORE_GROUP_CLAIMS:
+    case SHARE_CLAIMS:
         answer = store_claims(connection, steps, count, 0);
         break;
-    case STORE_GROUP_RECLAIMS:
+    case SHARE_RECLAIMS:
         answer = store_reclaims(connection, steps, count);
         break;
     default:

@@ -8,25 +8,12 @@
 /* The most steps of one statement. */
 #define STORE_GROUP_MAX 256
 
-/* Only steps of the same kind may share a statement. */
-typedef enum store_group_kind {
-    STORE_GROUP_ROWS,    /* asks that are not exclusive, and endings of one row */
-    STORE_GROUP_ENDINGS, /* endings of both rows */
-    STORE_GROUP_OPENINGS,
-    STORE_GROUP_CLAIMS,   /* their rows are read as well (step.row) */
-    STORE_GROUP_RECLAIMS, /* the same, if the caller named no fence */
-    STORE_GROUPS,
-    STORE_NO_GROUP = STORE_GROUPS
-} store_group_kind;
-
-store_group_kind store_group_of(const step *s);
-
 /* The most bytes of one statement, counted by store_group_size(). */
 #define STORE_GROUP_BYTES (1024 * 1024)
 /* About how many bytes the step takes in the statement or in the answer. */
 size_t store_group_size(const step *s);
 
-/* Runs them, all of one kind, sorted by key and each key once; asks and endings in a transaction
+/* Runs them, which share one statement, sorted by key and each key once; asks and endings in a transaction
  * that is open too.  After DB_DONE each step's changed, fence and epoch are set.  DB_ERROR: the
  * server undid all of them.  DB_UNANSWERED: what became of each is not known. */
 db_answer store_group(db *connection, step **steps, size_t count);

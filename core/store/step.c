@@ -10,16 +10,34 @@
 
 #include <string.h>
 
-int step_is_grant(step_kind kind)
+enum { GRANT = 1, HOLDERS = 2, WHOLE = 4, ENDS = 8 };
+
+#define STEP_KIND_RULE(kind, word, from, to, statement, holds, share)                              \
+    {word,                                                                                         \
+     &sql_##statement,                                                                             \
+     ((holds) & GRANT) != 0,                                                                       \
+     ((holds) & HOLDERS) != 0,                                                                     \
+     ((holds) & WHOLE) != 0,                                                                       \
+     ((holds) & ENDS) != 0,                                                                        \
+     SHARE_##share},
+
+const step_rule *step_rule_of(step_kind kind)
 {
-    return kind == STEP_ASK || kind == STEP_ASK_REPEATABLE || kind == STEP_RECLAIM ||
-           kind == STEP_CLAIM || kind == STEP_ARM;
+    static const step_rule rules[STEP_KINDS] = {STEP_KIND_MAP(STEP_KIND_RULE)};
+
+    return &rules[kind];
 }
 
-int step_is_holders(step_kind kind)
+step_share step_shares(const step *s)
 {
-    return kind == STEP_FINISH_SYNC || kind == STEP_FINISH_RETRY || kind == STEP_OPEN ||
-           kind == STEP_RELEASE || kind == STEP_ARM;
+    const int is_alone = (s->kind == STEP_ASK && s->exclusive) ||
+                         (s->kind == STEP_ASK_REPEATABLE && s->held_fence != 0) ||
+                         (s->kind == STEP_RECLAIM && s->exclusive) ||
+                         (s->kind == STEP_FINISH_RETRY && s->proof == TL_PROOF_OPERATORS) ||
+                         (s->kind == STEP_OPEN && s->findings.not_counted) ||
+                         (s->kind == STEP_CLAIM && s->claim_as == CLAIM_OVERRIDE);
+
+    return is_alone ? SHARE_NOBODY : step_rule_of(s->kind)->share;
 }
 
 int step_is_plain_success(const step *s)
@@ -35,20 +53,6 @@ int step_not_found(const step *s)
     return s->findings.not_found_first ? 1 : 0;
 }
 
-const char *step_name(step_kind kind)
-{
-    static const char *const names[STEP_KINDS] = {
-        [STEP_ASK] = "ask",          [STEP_ASK_REPEATABLE] = "ask",
-        [STEP_RECLAIM] = "reclaim",  [STEP_FINISH_SYNC] = "end",
-        [STEP_FINISH_RETRY] = "end", [STEP_OPEN] = "open",
-        [STEP_RELEASE] = "release",  [STEP_REAP] = "reap",
-        [STEP_CLAIM] = "claim",      [STEP_ARM] = "arm",
-        [STEP_CLOSE] = "close",      [STEP_OPERATOR_RETRY] = "operator",
-    };
-
-    return names[kind];
-}
-
 void step_know_reclaim(step *s)
 {
     if (!s->changed || s->reclaim_fence == 0)
@@ -59,26 +63,11 @@ void step_know_reclaim(step *s)
 
 static const struct sql_text *statement_of(const step *s)
 {
-    static const struct sql_text *const of_kind[STEP_KINDS] = {
-        [STEP_ASK] = &sql_ask_insert,
-        [STEP_ASK_REPEATABLE] = &sql_ask_repeatable,
-        [STEP_RECLAIM] = &sql_reclaim,
-        [STEP_FINISH_SYNC] = &sql_finish_sync,
-        [STEP_FINISH_RETRY] = &sql_finish_retry,
-        [STEP_OPEN] = &sql_open_now,
-        [STEP_RELEASE] = &sql_open,
-        [STEP_REAP] = &sql_reap_now,
-        [STEP_CLAIM] = &sql_claim,
-        [STEP_ARM] = &sql_arm,
-        [STEP_CLOSE] = &sql_close_lane,
-        [STEP_OPERATOR_RETRY] = &sql_operator_retry,
-    };
-
     if (s->kind == STEP_FINISH_RETRY && step_is_plain_success(s))
         return &sql_finish_retry_short;
     if (s->kind == STEP_OPERATOR_RETRY && s->act_no != 0)
         return &sql_act_retry;
-    return of_kind[s->kind];
+    return step_rule_of(s->kind)->alone;
 }
 
 /* The row that RETURNING gave is ours if it carries our token. */

@@ -14,21 +14,51 @@ struct db_result;
 #define STEP_TOKEN 16
 #define STEP_NEVER_MS INT64_MIN
 
-typedef enum step_kind {
-    STEP_ASK,            /* sync row absent -> P */
-    STEP_ASK_REPEATABLE, /* absent, finished or dead -> P; repeatable trades, standalone rows */
-    STEP_RECLAIM,        /* F -> P, next epoch */
-    STEP_FINISH_SYNC,    /* P -> Y or F, one row */
-    STEP_FINISH_RETRY,   /* P -> Y or F, both rows */
-    STEP_OPEN,           /* the holder gives back: P stays, retry row waiting or parked */
-    STEP_RELEASE,        /* the same for a row that has no retry lane */
-    STEP_REAP,           /* an observer opens a dead holder's row */
-    STEP_CLAIM,          /* waiting -> working, both rows */
-    STEP_ARM,            /* one more send */
-    STEP_CLOSE,          /* closes a retry row left open beside a finished trade */
-    STEP_OPERATOR_RETRY, /* a person makes a waiting or parked lane due */
-    STEP_KINDS
-} step_kind;
+/*
+ * The steps of a trade.  A grant counts, if its answer was lost and it turns out to be committed,
+ * only while the row is P under a living session: its value is what may be done after it.  A
+ * holder's step rests on a hold.  WHOLE: no commit that was answered may be missing on the server.
+ *
+ *     kind, word in the history, from, to, statement alone, what holds, with whom it shares one
+ */
+#define STEP_KIND_MAP(X)                                                                           \
+    X(ASK, "ask", "no sync row", "P", ask_insert, GRANT | WHOLE, ROWS)                             \
+    X(ASK_REPEATABLE, "ask", "none, ended or dead", "P", ask_repeatable, GRANT, ROWS)              \
+    X(RECLAIM, "reclaim", "F", "P, next epoch", reclaim, GRANT | WHOLE, RECLAIMS)                  \
+    X(FINISH_SYNC, "end", "P", "Y or F", finish_sync, HOLDERS | ENDS, ROWS)                        \
+    X(FINISH_RETRY, "end", "P, retry row P", "both Y or F", finish_retry, HOLDERS | ENDS, ENDINGS) \
+    X(OPEN, "open", "P", "P, retry row waits or is parked", open_now, HOLDERS, OPENINGS)           \
+    X(RELEASE, "release", "P, no retry lane", "P, nobody's", open, HOLDERS, NOBODY)                \
+    X(REAP, "reap", "P, holder dead", "P, retry row due", reap_now, 0, NOBODY)                     \
+    X(CLAIM, "claim", "retry row due", "both P", claim, GRANT, CLAIMS)                             \
+    X(ARM, "arm", "P", "P, one more send", arm, GRANT | HOLDERS | WHOLE, NOBODY)                   \
+    X(CLOSE, "close", "retry row open, trade ended", "retry row ended", close_lane, 0, NOBODY)     \
+    X(OPERATOR_RETRY, "operator", "retry row waits or is parked", "due", operator_retry, 0, NOBODY)
+
+#define STEP_KIND_ENUM(kind, ...) STEP_##kind,
+typedef enum step_kind { STEP_KIND_MAP(STEP_KIND_ENUM) STEP_KINDS } step_kind;
+
+/* Only steps that share with the same may share a statement. */
+typedef enum step_share {
+    SHARE_ROWS,    /* asks that are not exclusive, and endings of one row */
+    SHARE_ENDINGS, /* endings of both rows */
+    SHARE_OPENINGS,
+    SHARE_CLAIMS,   /* their rows are read as well (step.row) */
+    SHARE_RECLAIMS, /* the same, if the caller named no fence */
+    SHARES,
+    SHARE_NOBODY = SHARES
+} step_share;
+
+struct sql_text;
+
+typedef struct step_rule {
+    const char *name;
+    const struct sql_text *alone;
+    int is_grant, is_holders, is_whole, ends;
+    step_share share;
+} step_rule;
+
+const step_rule *step_rule_of(step_kind kind);
 
 typedef struct step {
     step_kind kind;
@@ -99,17 +129,17 @@ typedef struct step {
  * taken. */
 enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
 
-/* Asks, claims and armings.  If their answer was lost and they turn out to be committed, they count
- * only while the row is P under a living session: their value is what may be done after them. */
-int step_is_grant(step_kind kind);
-/* Whether the step rests on a hold: an ending or an arming. */
-int step_is_holders(step_kind kind);
 /* Whether an ending is a success of which nothing else is said: it has a short statement. */
 int step_is_plain_success(const step *s);
 /* What an opening makes of the first "no such payment": 1 set, 2 cleared, 0 kept. */
 int step_not_found(const step *s);
 /* After a RECLAIM: a caller that named the fence knows which one was written. */
 void step_know_reclaim(step *s);
-const char *step_name(step_kind kind);
+static inline const char *step_name(step_kind kind)
+{
+    return step_rule_of(kind)->name;
+}
+/* With whom this one shares a statement, by what it says as well. */
+step_share step_shares(const step *s);
 
 #endif

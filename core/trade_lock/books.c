@@ -381,10 +381,10 @@ const batch_kind *with_book_batch(const task *t)
 
     if (w->book == NULL || w->book->status != TL_OK)
         return NULL;
-    switch (store_group_of(&w->t->step)) {
-    case STORE_GROUP_ROWS:
+    switch (step_shares(&w->t->step)) {
+    case SHARE_ROWS:
         return t->asks ? &asks : &endings;
-    case STORE_GROUP_ENDINGS:
+    case SHARE_ENDINGS:
         return &both_rows;
     default:
         return NULL;

@@ -35,7 +35,7 @@ static int is_failure(const step *s)
 /* A claim only asks the channel, and a repeatable operation guards no money. */
 static tl_status check_server(const step *s, const db *connection)
 {
-    if (s->kind == STEP_ASK || s->kind == STEP_RECLAIM || s->kind == STEP_ARM || is_failure(s))
+    if (step_rule_of(s->kind)->is_whole || is_failure(s))
         return task_check_server(db_server_of(connection), step_name(s->kind));
     return TL_OK;
 }
@@ -44,9 +44,9 @@ tl_status step_check_life(const step *s)
 {
     if (s->life == NULL)
         return TL_OK;
-    if (step_is_holders(s->kind) && life_is_over(s->life))
+    if (step_rule_of(s->kind)->is_holders && life_is_over(s->life))
         return error_set(TL_LOST, "the session that held the lock was declared dead");
-    return step_is_grant(s->kind) ? life_check(s->life) : TL_OK;
+    return step_rule_of(s->kind)->is_grant ? life_check(s->life) : TL_OK;
 }
 
 tl_status step_task_check(const task *t, const db *connection)
@@ -56,7 +56,7 @@ tl_status step_task_check(const task *t, const db *connection)
 
     if (status == TL_OK)
         status = step_check_life(s);
-    if (status == TL_OK && s->life != NULL && step_is_grant(s->kind))
+    if (status == TL_OK && s->life != NULL && step_rule_of(s->kind)->is_grant)
         status = life_check_at(s->life, db_server_of(connection));
     return status;
 }
@@ -107,7 +107,7 @@ static void read_own(task *t, const db *connection, const db_result *row)
 {
     step *s = step_of(t);
     const int worth =
-        !step_is_grant(s->kind) ||
+        !step_rule_of(s->kind)->is_grant ||
         (db_get_text(row, 0, 1)[0] == 'P' && db_get_int(row, 0, 4) && db_get_int(row, 0, 5) &&
          check_server(s, connection) == TL_OK && is_at_home(s, connection));
 
@@ -131,7 +131,7 @@ db_answer step_task_read(task *t, db *connection)
     } else if (answer == DB_DONE) {
         answer = store_token_seen(connection, s, &result);
         if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0)
-            t->verdict = step_is_grant(s->kind) ? VERDICT_LOST : VERDICT_APPLIED;
+            t->verdict = step_rule_of(s->kind)->is_grant ? VERDICT_LOST : VERDICT_APPLIED;
     }
     db_result_free(&result);
     return answer;
@@ -193,7 +193,7 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
 int step_task_follow(const task *written, task *t)
 {
     const step_kind kind = const_step_of(t)->kind;
-    const int same_asks = const_step_of(written)->kind == kind && step_is_grant(kind);
+    const int same_asks = const_step_of(written)->kind == kind && step_rule_of(kind)->is_grant;
 
     t->verdict = VERDICT_REFUSED;
     return same_asks && (written->verdict == VERDICT_APPLIED ||
@@ -205,11 +205,11 @@ int step_task_follow(const task *written, task *t)
 
 static const batch_kind *batch_of(const task *t)
 {
-    static const batch_kind kinds[STORE_GROUPS] = {BATCH_KIND, BATCH_KIND, BATCH_KIND, BATCH_KIND,
-                                                   BATCH_KIND};
-    const store_group_kind kind = store_group_of(const_step_of(t));
+    static const batch_kind kinds[SHARES] = {BATCH_KIND, BATCH_KIND, BATCH_KIND, BATCH_KIND,
+                                             BATCH_KIND};
+    const step_share share = step_shares(const_step_of(t));
 
-    return kind == STORE_NO_GROUP ? NULL : &kinds[kind];
+    return share == SHARE_NOBODY ? NULL : &kinds[share];
 }
 
 task *step_task_of(step_task *t)
@@ -224,7 +224,7 @@ task *step_task_of(step_task *t)
 
     t->task.kind = &kind;
     t->task.name = step_name(t->step.kind);
-    t->task.asks = step_is_grant(t->step.kind) && t->step.kind != STEP_ARM;
+    t->task.asks = step_rule_of(t->step.kind)->is_grant && t->step.kind != STEP_ARM;
     t->task.life = t->step.life;
     return &t->task;
 }

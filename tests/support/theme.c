@@ -31,6 +31,15 @@ unsigned tier_pick(unsigned first, unsigned deep, unsigned full)
     return tier_is("first") || UNDER_THREAD_SANITIZER ? first : deep;
 }
 
+/* Of AddressSanitizer, which calls it: what was freed is watched until 16 MiB more are freed, and
+ * pages are not given back to the system. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "quarantine_size_mb=16:thread_local_quarantine_size_kb=64:malloc_context_size=8:"
+           "allocator_release_to_os_interval_ms=-1:max_uar_stack_size_log=17";
+}
+
 void theme_spare_programs(void)
 {
     if (getenv("TL_LEAKS") == NULL)
