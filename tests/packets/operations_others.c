@@ -659,6 +659,14 @@ static tl_status call_retry_now(scene *s)
     return tl_retry_now(s->far, &key, fence_of(s), "anna", "test");
 }
 
+static tl_status call_moved_on(scene *s)
+{
+    tl_key key = {s->serial, s->cust, "WITHDRAW"};
+    const tl_status status = tl_moved_on(s->far, &key, fence_of(s) - 1);
+
+    return status == TL_LOST ? TL_OK : status;
+}
+
 /* The rule of a shard, and nothing else of it. */
 static void prepare_slots(scene *s)
 {
@@ -1225,6 +1233,7 @@ static const operation operations[] = {
     {"doctor", OPERATION_SPEAKS, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
     {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1", "F 1 0",
      SWEEP_ANY_STEPS, 0, NULL},
+    {"moved on", 0, prepare_doubtful, call_moved_on, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
     {"acts", OPERATION_PARTS, prepare_doubtful, call_acts, TL_OK, "P 1 1", "F 1 0", SWEEP_ANY_STEPS,
      0, NULL},
     {"proposal", 0, prepare_overdue, call_propose, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},

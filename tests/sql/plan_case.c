@@ -598,7 +598,7 @@ const plan_case plan_cases[] = {
     /* Half of a page has its end in its history. */
     {&sql_report_end, "", 1, 120, PLAN_KEYS,
      VALUES(report_end, .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .most = N(99))},
-    {&sql_report_sums, "", 5, 1200, PLAN_KEYS,
+    {&sql_report_sums, "", 2, 1200, PLAN_KEYS,
      VALUES(report_sums, REPORT_PAGE, REPORT_RANGE, REPORT_BY, .paid = N(0))},
     /* The sixty of 2020, each looked up, and read back from the derived table. */
     {&sql_report_made_sums, "", 1, 300, PLAN_KEYS,
