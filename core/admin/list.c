@@ -467,7 +467,7 @@ static int list_all(void *context)
     return (int)status;
 }
 
-static tl_status run(tl_client *client, struct list *list)
+static tl_status run(struct list *list)
 {
     tl_status status;
 
@@ -520,7 +520,7 @@ static tl_status list_page(tl_client *client, const tl_filter *filter, int is_ow
         list->context = context;
         list->connection = connection;
         list->end = end;
-        status = run(client, list);
+        status = run(list);
     }
     memory_free(unasked);
     memory_free(list);

@@ -490,13 +490,14 @@ static void close_parts(tl_client *client)
     if (here)
         gates_leave(client);
     session_stop(client->session, &client->untracked);
-    client->session = NULL;
     if (holds != NULL) /* which rounds look at */
         holds->free(holds);
     assert(!atomic_load(&client->closed));
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
         return;
+    session_free(client->session);
+    client->session = NULL;
     task_engine_free(client->engine);
     pool_free(client->connections);
     if (books != NULL)

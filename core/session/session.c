@@ -872,6 +872,7 @@ tl_status session_start(session **out, pool *connections, const session_options 
     }
     if (status != TL_OK) {
         session_stop(s, &none);
+        session_free(s);
         *out = NULL;
     }
     return status;
@@ -962,11 +963,20 @@ void session_stop(session *s, const atomic_uint_fast64_t *untracked)
     if (s->generation == process_generation()) {
         stop_threads(s);
         end_row(s, untracked);
+    }
+    pool_close_extra(s->connections, s->connection);
+    s->connection = NULL;
+}
+
+void session_free(session *s)
+{
+    if (s == NULL)
+        return;
+    if (s->generation == process_generation()) {
         pthread_cond_destroy(&s->round_due);
         pthread_cond_destroy(&s->wake);
         pthread_mutex_destroy(&s->mutex);
     }
-    pool_close_extra(s->connections, s->connection);
     if (s->loss_fd >= 0)
         close(s->loss_fd);
     observer_free(s->others);

@@ -105,11 +105,13 @@ typedef struct session_options {
 /* Writes the row and starts the threads. */
 tl_status session_start(session **out, pool *connections, const session_options *options);
 
-/* Waits for the round under way, stops the threads, ends the row (best effort), frees all lives.
+/* Waits for the round under way, stops the threads, ends the row (best effort).
  * While its server is lost, or takes no writes, it waits for a promoted one (has_to_answer).
  * If no handle may hold a trade and *untracked is 0, none of its trades is in process, and nobody
  * needs to look for one. */
 void session_stop(session *s, const atomic_uint_fast64_t *untracked);
+/* Frees it with all lives, once nobody is inside a call that has one. */
+void session_free(session *s);
 
 /* The life of the session as it is now; each ask keeps it.  NULL without a session. */
 life *session_life(const session *s);

@@ -14,7 +14,7 @@
     FIELD(op_code, db_ascii(s->op_code))                                                           \
     FIELD(retry_op, db_ascii(s->retry_op))                                                         \
     FIELD(lane, letter(&s->lane))                                                                  \
-    FIELD(status, letter(step_ends(s->kind) ? &s->status : "P"))                                   \
+    FIELD(status, letter(step_rule_of(s->kind)->ends ? &s->status : "P"))                          \
     FIELD(group_step, db_ascii(group_step(s->kind)))                                               \
     FIELD(name, db_text(s->name))                                                                  \
     FIELD(thread_no, UUID(s->thread_no))                                                           \
@@ -24,7 +24,7 @@
     FIELD(token, db_bytes(s->token, STEP_TOKEN))                                                   \
     FIELD(held_token, db_bytes(s->held_token, STEP_TOKEN))                                         \
     FIELD(held_fence, db_uint(s->held_fence))                                                      \
-    FIELD(ended_fence, step_ends(s->kind) ? db_uint(s->held_fence) : db_null())                    \
+    FIELD(ended_fence, step_rule_of(s->kind)->ends ? db_uint(s->held_fence) : db_null())           \
     FIELD(sends, db_uint(s->sends))                                                                \
     FIELD(known_sends, s->known_sends > 0 ? db_uint(s->known_sends) : db_null())                   \
     FIELD(known_rev, s->known_rev > 0 ? db_uint(s->known_rev) : db_null())                         \

@@ -14,10 +14,11 @@
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
 #include <tradelock/callback.h>
+#include <tradelock/fleet_workflow.h>
 #include <tradelock/layer.h>
 #include <tradelock/money.h>
 #include <tradelock/row_lock.h>
-#include <tradelock/fleet_workflow.h>
+#include <tradelock/submit.h>
 #include <tradelock/workflow.h>
 
 #include <signal.h>

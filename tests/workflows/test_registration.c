@@ -3,6 +3,8 @@
 
 #include "support/theme.h"
 
+#include <tradelock/worker.h>
+
 static tl_execute_result execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
