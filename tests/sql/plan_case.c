@@ -598,8 +598,10 @@ const plan_case plan_cases[] = {
     /* Half of a page has its end in its history. */
     {&sql_report_end, "", 1, 120, PLAN_KEYS,
      VALUES(report_end, .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .most = N(99))},
-    {&sql_report_sums, "", 2, 1200, PLAN_KEYS,
-     VALUES(report_sums, REPORT_PAGE, REPORT_RANGE, REPORT_BY, .paid = N(0))},
+    {&sql_report_sums, "", 1, 1200, PLAN_KEYS,
+     VALUES(report_sums, .cust_no = S("C6"), .serial_no = S("W6"), .op_code = OP,
+      .end_cust = S("C6001"), .end_serial = S("W56001"), .end_op = OP, REPORT_RANGE, REPORT_BY,
+      .paid = N(0))},
     /* The sixty of 2020, each looked up, and read back from the derived table. */
     {&sql_report_made_sums, "", 1, 300, PLAN_KEYS,
      VALUES(report_made_sums, REPORT_PAGE, .after_us = N(0), .end_us = N(1600000000000000),

@@ -51,15 +51,13 @@ SELECT CONCAT('bank-', LPAD(b.seq, 4, '0')), 'WITHDRAW',
     CONCAT('f0000000-0000-4000-8000-', LPAD(s.seq, 12, '0')), 1, 1, 1000
 FROM seq_1_to_20 b JOIN seq_1_to_100 s;
 
--- Finished, every second one by a step of ours: W1 ..., ten of each customer, all before the
--- low-water mark.
+-- Finished: W1 ..., ten of each customer, all before the low-water mark.
 INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2021-01-01');
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     session_id, fence, rev, sends, next_run_at, first_rev, first_token, created_at,
     updated_at, batch, channel_ref, label, traceparent, amount_minor, currency)
-SELECT CONCAT('C', seq MOD (@rows DIV 10)), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y',
-    IF(seq MOD 2 = 0, 'end', 'seed'), UUID(), UNHEX(MD5(seq)),
-    CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
+SELECT CONCAT('C', seq MOD (@rows DIV 10)), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
+    UNHEX(MD5(seq)), CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
     1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, IF(seq MOD 2 = 0, 999, NULL),
     UNHEX(MD5(-seq)), @now, @now,
     IF(seq MOD 2 = 0, CONCAT('B', seq MOD 10 + 1), NULL),
@@ -68,6 +66,9 @@ SELECT CONCAT('C', seq MOD (@rows DIV 10)), CONCAT('W', seq), 'WITHDRAW', 'S', '
     CONCAT('00-', IF(seq MOD 10 = 5, '0af7651916cd43dd8448eb211c80319c', LPAD(seq, 32, '0')),
         '-b7ad6b7169203331-01'), 1000 * (1 + seq MOD 10), IF(seq MOD 4 = 0, 'USD', 'EUR')
     FROM seq_1_to_1000000 WHERE seq <= @rows;
+-- Those of one customer by a step of ours.
+UPDATE trade_lock SET step = 'end', token = RANDOM_BYTES(16), fence = fence + 1, rev = rev + 1
+WHERE cust_no = 'C6000' AND op_code = 'WITHDRAW';
 -- Half of them keep their first step themselves.
 INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, status,
     thread_no, log_no, token, session_id, fence, epoch, attempts, claims, sends, next_run_at,
