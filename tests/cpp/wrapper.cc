@@ -1,4 +1,5 @@
-// wrapper CONFIG NAME: the C++ wrapper against a real server.  NAME keeps two runs apart.
+// wrapper CONFIG FLEET NAME: the C++ wrapper against a real server, and against a fleet of two
+// shards, a and b.  NAME keeps two runs apart.
 #include <tradelock/tradelock.hpp>
 
 #include <mysql.h>
@@ -14,13 +15,15 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <poll.h>
 #include <pthread.h>
 #include <thread>
+#include <tuple>
 
 namespace
 {
 
-std::string config, name;
+std::string config, fleet_config, name;
 int number;
 
 #define EXPECT(condition) expect(condition, #condition, __LINE__)
@@ -63,13 +66,13 @@ std::string serial()
 
 tradelock::client open()
 {
-    return tradelock::client(tradelock::client_options(config.c_str()));
+    return tradelock::client{tradelock::client_options{config.c_str()}};
 }
 
-const tradelock::statement insert_ledger("insert ledger",
+const tradelock::statement insert_ledger{"insert ledger",
                                          "INSERT INTO ledger (serial_no, cust_no, amount_minor,"
                                          " channel_ref)"
-                                         " VALUES (:serial_no, :cust_no, 1, :channel_ref)");
+                                         " VALUES (:serial_no, :cust_no, 1, :channel_ref)"};
 
 // Pays at `bank`, and books one row.
 tradelock::workflow paying(channel &bank, const std::string &op)
@@ -163,14 +166,14 @@ void await_paid(const tradelock::client &client, const std::string &of, const st
 tradelock::answer pay(const tradelock::workflows &workflows, const std::string &of,
                       const std::string &op)
 {
-    return workflows.run(tradelock::request({of.c_str(), "C1", op.c_str()}, "1 EUR"));
+    return workflows.run(tradelock::request{{of.c_str(), "C1", op.c_str()}, "1 EUR"});
 }
 
 void test_double_tap()
 {
     channel bank;
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     const std::string of = serial();
     std::vector<std::thread> threads;
     std::atomic<int> paid{0};
@@ -194,9 +197,9 @@ void test_double_tap()
     EXPECT(std::string(again.name()) == "TL_ALREADY_DONE" && !again->own);
     EXPECT(booked(of) == 1);
     // Other contents under the same key.
-    EXPECT(workflows.run(tradelock::request({of, "C1", "TAP"}, "2 EUR")).status() == TL_MISMATCH);
+    EXPECT(workflows.run(tradelock::request{{of, "C1", "TAP"}, "2 EUR"}).status() == TL_MISMATCH);
     // A second tap that is wrong, or that nobody serves, says nothing of the first.
-    tradelock::request wrong({of, "C1", "TAP"}, "1 EUR");
+    tradelock::request wrong{{of, "C1", "TAP"}, "1 EUR"};
     wrong.currency = "eur";
     again = workflows.run(wrong);
     EXPECT(again.status() == TL_INVALID && !again.paid() && !again.not_paid());
@@ -216,7 +219,8 @@ static_assert(apart<tradelock::statement, tl_statement> && apart<tradelock::key,
 static_assert(apart<tradelock::request, tl_request> && apart<tradelock::ending, tl_ending>);
 static_assert(apart<tradelock::lock_options, tl_lock_options>);
 static_assert(apart<tradelock::mutex_options, tl_mutex_options>);
-static_assert(apart<tradelock::rw_options, tl_rw_options>);
+static_assert(apart<tradelock::rw_options, tl_rw_options> && apart<tradelock::trade, tl_trade>);
+static_assert(apart<tradelock::trades, tl_trades> && apart<tradelock::answer, tl_answer>);
 
 // A text that is gone when the statement is over; too long for a place within the string itself.
 std::string gone(const std::string &text)
@@ -226,7 +230,7 @@ std::string gone(const std::string &text)
 
 tradelock::client_options options_of_temporaries()
 {
-    tradelock::client_options options((config + "").c_str());
+    tradelock::client_options options{(config + "").c_str()};
 
     options.program = gone("program").c_str();
     options.operations = gone("operations").c_str();
@@ -241,10 +245,10 @@ tradelock::workflow flow_of_temporaries(std::string &paid)
     flow.op_code = std::string("TEMPORARY_OPERATION").c_str();
     flow.channel.name = std::string("channel-of-a-temporary").c_str();
     flow.channel.idempotent = 1;
-    flow.statements.push_back(tradelock::statement(
+    flow.statements.push_back(tradelock::statement{
         gone("insert").c_str(), std::string("INSERT INTO ledger (serial_no, cust_no, amount_minor)"
                                             " VALUES (:serial_no, :cust_no, :some)")
-                                    .c_str()));
+                                    .c_str()});
     flow.statements.back().values = std::string("some int").c_str();
     flow.book_success = [](const tradelock::attempt &, const tl_reply &, tradelock::book &book) {
         book.line(gone("insert").c_str()).number("some", 1);
@@ -266,12 +270,12 @@ void test_temporaries()
     const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const std::string of = serial();
     std::string paid;
-    tradelock::client client(options_of_temporaries());
-    tradelock::workflows workflows(client);
+    tradelock::client client{options_of_temporaries()};
+    tradelock::workflows workflows{client};
 
     workflows.add(flow_of_temporaries(paid));
-    tradelock::request request({gone(of).c_str(), gone("C").c_str(), "TEMPORARY_OPERATION"},
-                               gone("1250 EUR DE89370400440532013001"));
+    tradelock::request request{{gone(of).c_str(), gone("C").c_str(), "TEMPORARY_OPERATION"},
+                               gone("1250 EUR DE89370400440532013001")};
     request.currency = std::string("EUR").c_str();
     request.amount_minor = 125000;
     request.batch = gone("batch").c_str();
@@ -288,29 +292,29 @@ void test_temporaries()
                        gone("batch") + " " + trace + " " + gone("label"));
     EXPECT(result == gone("result") && message.empty() && booked(gone(of)) == 1);
 
-    tradelock::lock_options options(60000);
+    tradelock::lock_options options{60000};
     options.payload = gone("payload");
     options.channel = std::string("channel-of-a-temporary").c_str();
     options.batch = gone("batch").c_str();
     options.actor = gone("actor").c_str();
-    tradelock::ending ending(TL_OUTCOME_SUCCESS);
+    tradelock::ending ending{TL_OUTCOME_SUCCESS};
     ending.channel_ref = gone("ref").c_str();
     ending.result = gone("result");
     ending.remark = gone("remark").c_str();
     others.assign(64, gone("another text that stands there"));
-    tradelock::lock lock(client, {serial().c_str(), gone("C").c_str(), "LOCK"}, options);
+    tradelock::lock lock{client, {serial().c_str(), gone("C").c_str(), "LOCK"}, options};
     EXPECT(lock.ask() == TL_GRANTED && lock.view().batch == gone("batch"));
     EXPECT(lock.view().channel == std::string("channel-of-a-temporary"));
     EXPECT(lock.finish(ending) == TL_SUCCEEDED && lock.view().channel_ref == gone("ref"));
     EXPECT(lock.view().result_size == gone("result").size());
 
-    tradelock::mutex_options held(60000);
-    tradelock::rw_options shared(60000);
+    tradelock::mutex_options held{60000};
+    tradelock::rw_options shared{60000};
     held.payload = gone("payload");
     held.remark = shared.remark = gone("remark").c_str();
     others.assign(64, gone("another text that stands there"));
-    tradelock::mutex mutex(client, gone("mutex/" + of).c_str(), held);
-    tradelock::rw_lock rw(client, gone("rw/" + of).c_str(), shared);
+    tradelock::mutex mutex{client, gone("mutex/" + of).c_str(), held};
+    tradelock::rw_lock rw{client, gone("rw/" + of).c_str(), shared};
     EXPECT(mutex.lock(0) == TL_GRANTED && rw.write(0) == TL_GRANTED);
     EXPECT(rows_of("resource_lock WHERE resource = '" + gone("mutex/" + of) + "' AND remark = '" +
                    gone("remark") + "' AND payload = '" + gone("payload") + "'") == 1);
@@ -318,7 +322,7 @@ void test_temporaries()
                    gone("remark") + "'") == 1);
     // What C would cut names another trade.
     try {
-        tradelock::request cut({std::string("W1\0 of another", 14), "C1", "TAP"}, "1 EUR");
+        tradelock::request cut{{std::string("W1\0 of another", 14), "C1", "TAP"}, "1 EUR"};
         EXPECT(false);
     } catch (const tradelock::caller_error &thrown) {
         EXPECT(thrown.status() == TL_INVALID);
@@ -330,7 +334,7 @@ void test_execute_throws()
 {
     channel bank;
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     tradelock::workflow flow = paying(bank, "THROWN");
     std::atomic<int> round{0};
 
@@ -342,7 +346,7 @@ void test_execute_throws()
         case 1:
             throw 7;
         default:
-            throw tradelock::refused("not here");
+            throw tradelock::refused{"not here"};
         }
     };
     workflows.add(flow);
@@ -356,7 +360,7 @@ void test_execute_throws()
         EXPECT(look(client, all.back(), "THROWN").remark == remark);
         EXPECT(booked(all.back()) == 0);
     }
-    tradelock::worker worker(workflows);
+    tradelock::worker worker{workflows};
     for (const std::string &of : all)
         await_paid(client, of, "THROWN");
     // A row is Y a moment before its worker has counted it.
@@ -370,7 +374,7 @@ void test_query_throws()
 {
     channel bank;
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     tradelock::workflow flow = paying(bank, "ASKED");
     const std::string of = serial();
     std::atomic<int> asked{0}, cancelled{0};
@@ -391,7 +395,7 @@ void test_query_throws()
     };
     workflows.add(flow);
     EXPECT(pay(workflows, of, "ASKED").status() == TL_IN_DOUBT);
-    tradelock::worker worker(workflows);
+    tradelock::worker worker{workflows};
     for (int i = 0; i < 2400 && cancelled < 1; i++) {
         EXPECT(look(client, of, "ASKED").status != 'F');
         std::this_thread::sleep_for(std::chrono::milliseconds(25));
@@ -411,7 +415,7 @@ void test_former_channels()
     tradelock::workflow flow = paying(before, "MOVED");
     {
         tradelock::client client = open();
-        tradelock::workflows workflows(client);
+        tradelock::workflows workflows{client};
         tradelock::workflow earlier = flow;
 
         earlier.channel.name = std::string("channel-before-of-a-temporary").c_str();
@@ -431,7 +435,7 @@ void test_former_channels()
         EXPECT(pay(workflows, cancelled, "MOVED").status() == TL_IN_DOUBT);
     }
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     tradelock::workflow now = paying(bank, "MOVED");
     now.former.emplace_back();
     now.former[0].channel = flow.channel;
@@ -451,8 +455,8 @@ void test_former_channels()
         return TL_CANCEL_CANCELLED;
     };
     workflows.add(now);
-    now = tradelock::workflow();
-    tradelock::worker worker(workflows);
+    now = tradelock::workflow{};
+    tradelock::worker worker{workflows};
     await_paid(client, paid, "MOVED");
     await_paid(client, sent, "MOVED");
     until([&] { return look(client, cancelled, "MOVED").status == 'F'; });
@@ -465,7 +469,7 @@ void test_books_throw()
 {
     channel bank;
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     tradelock::workflow flow = paying(bank, "BOOKED");
     const std::string refused = serial(), broken = serial(), late = serial(), lost = serial();
     std::atomic<int> failures{0}, declines{0};
@@ -473,7 +477,7 @@ void test_books_throw()
     flow.book_prepare = [&](const tradelock::attempt &attempt, tradelock::reply &,
                             tradelock::book &) {
         if (attempt->key.serial_no == refused)
-            throw tradelock::refused("too little money");
+            throw tradelock::refused{"too little money"};
         if (attempt->key.serial_no == broken)
             throw std::runtime_error("no idea");
     };
@@ -517,7 +521,7 @@ void test_books_throw()
     // Nor is a failure booked that cannot be booked whole.
     answer = pay(workflows, lost, "BOOKED");
     EXPECT(!answer.paid() && !answer.not_paid() && look(client, lost, "BOOKED").status == 'P');
-    tradelock::worker worker(workflows);
+    tradelock::worker worker{workflows};
     await_paid(client, late, "BOOKED");
     for (int i = 0; i < 2400 && look(client, lost, "BOOKED").status != 'F'; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(25));
@@ -538,7 +542,7 @@ void test_rows_throw()
 {
     channel bank;
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     tradelock::workflow flow = paying(bank, "ROWS");
     const std::string refused = serial(), broken = serial(), late = serial(), lost = serial();
     std::atomic<int> failures{0}, declines{0};
@@ -553,7 +557,7 @@ void test_rows_throw()
             return TL_OK;
         EXPECT(insert(connection, of) == 0);
         if (of == refused)
-            throw tradelock::refused("not today");
+            throw tradelock::refused{"not today"};
         throw 1;
     };
     flow.sql_success = [&](const tradelock::attempt &attempt, const tl_reply &,
@@ -585,7 +589,7 @@ void test_rows_throw()
     EXPECT(!answer.paid() && !answer.not_paid() && booked(late) == 0);
     answer = pay(workflows, lost, "ROWS");
     EXPECT(!answer.paid() && !answer.not_paid() && booked(lost) == 0);
-    tradelock::worker worker(workflows);
+    tradelock::worker worker{workflows};
     await_paid(client, late, "ROWS");
     for (int i = 0; i < 2400 && look(client, lost, "ROWS").status != 'F'; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(25));
@@ -596,15 +600,15 @@ void test_rows_throw()
 void test_log_throws()
 {
     channel bank;
-    tradelock::client_options options(config.c_str());
+    tradelock::client_options options{config.c_str()};
     std::atomic<int> lines{0};
 
     options.log = [&](const tl_log_line &) {
         lines++;
         throw std::runtime_error("the disk is full");
     };
-    tradelock::client client(options);
-    tradelock::workflows workflows(client);
+    tradelock::client client{options};
+    tradelock::workflows workflows{client};
     const std::string of = serial();
 
     workflows.add(paying(bank, "LOGGED"));
@@ -651,13 +655,13 @@ void test_moved()
     tradelock::client client = std::move(first);
     EXPECT(first.get() == nullptr && client.get() != nullptr);
     try {
-        tradelock::workflows none(first);
+        tradelock::workflows none{first};
         EXPECT(false);
     } catch (const tradelock::caller_error &wrong) {
         EXPECT(wrong.status() == TL_INVALID);
         EXPECT(std::string(wrong.what()).find("TL_INVALID: ") == 0);
     }
-    tradelock::workflows early(client);
+    tradelock::workflows early{client};
     early.add(paying(bank, "MOVED"));
     tradelock::workflows workflows = std::move(early);
     const std::string of = serial(), other = serial(), held = serial();
@@ -670,7 +674,7 @@ void test_moved()
     }
     EXPECT(bank.count() == 0 && look(client, of, "MOVED").status == ' ');
 
-    tradelock::worker begun(workflows);
+    tradelock::worker begun{workflows};
     tradelock::worker worker = std::move(begun);
     begun.stop();
     EXPECT(begun.wait(0) == TL_INVALID && worker.wait(0) == TL_TIMEOUT);
@@ -685,14 +689,14 @@ void test_moved()
     answer = pay(workflows, other, "MOVED");
     EXPECT(answer.status() == TL_SUCCEEDED);
 
-    tradelock::lock asked(client, {held.c_str(), "C1", "HELD"}, tradelock::lock_options(60000));
+    tradelock::lock asked{client, {held.c_str(), "C1", "HELD"}, tradelock::lock_options{60000}};
     EXPECT(asked.ask() == TL_GRANTED);
     tradelock::lock lock = std::move(asked);
     EXPECT(asked.ask() == TL_INVALID && !asked.may_send(1) && asked.remaining_ms() == 0);
     EXPECT(asked.view().status == ' ' &&
-           asked.finish(tradelock::ending(TL_OUTCOME_SUCCESS)) == TL_INVALID);
+           asked.finish(tradelock::ending{TL_OUTCOME_SUCCESS}) == TL_INVALID);
     EXPECT(lock.may_send(1) && lock.view().status == 'P');
-    EXPECT(lock.finish(tradelock::ending(TL_OUTCOME_SUCCESS)) == TL_SUCCEEDED);
+    EXPECT(lock.finish(tradelock::ending{TL_OUTCOME_SUCCESS}) == TL_SUCCEEDED);
 }
 
 // A hold that nobody finished is in doubt at once, not when its max_hold is over.
@@ -702,24 +706,24 @@ void test_locks()
     const std::string left = serial(), rows = serial(), broken = serial();
 
     try {
-        tradelock::lock lock(client, {left.c_str(), "C1", "LEFT"}, tradelock::lock_options(60000));
+        tradelock::lock lock{client, {left.c_str(), "C1", "LEFT"}, tradelock::lock_options{60000}};
         EXPECT(lock.ask() == TL_GRANTED);
         throw std::runtime_error("out of the middle");
     } catch (const std::runtime_error &) {
     }
     EXPECT(look(client, left, "LEFT").state == TL_STATE_IN_DOUBT);
 
-    tradelock::lock lock(client, {broken.c_str(), "C1", "LEFT"}, tradelock::lock_options(60000));
+    tradelock::lock lock{client, {broken.c_str(), "C1", "LEFT"}, tradelock::lock_options{60000}};
     EXPECT(lock.ask_with([&](st_mysql *connection) -> tl_status {
         EXPECT(insert(connection, broken) == 0);
         throw std::runtime_error("half-way");
     }) == TL_CALLBACK_FAILED);
-    EXPECT(lock.ask_with([&](st_mysql *) -> tl_status { throw tradelock::refused("no"); }) ==
+    EXPECT(lock.ask_with([&](st_mysql *) -> tl_status { throw tradelock::refused{"no"}; }) ==
            TL_REFUSED);
     EXPECT(booked(broken) == 0 && look(client, broken, "LEFT").status == ' ');
-    tradelock::lock other(client, {rows.c_str(), "C1", "LEFT"}, tradelock::lock_options(60000));
+    tradelock::lock other{client, {rows.c_str(), "C1", "LEFT"}, tradelock::lock_options{60000}};
     EXPECT(other.ask() == TL_GRANTED);
-    const tradelock::ending success(TL_OUTCOME_SUCCESS);
+    const tradelock::ending success{TL_OUTCOME_SUCCESS};
     int calls = 0;
     EXPECT(other.finish_with(
                success, [&](st_mysql *) -> tl_status { throw calls++; }, 1000) ==
@@ -733,10 +737,403 @@ void test_locks()
                1000) == TL_SUCCEEDED);
     EXPECT(calls == 2 && booked(rows) == 1 && look(client, rows, "LEFT").status == 'Y');
     try {
-        tradelock::lock wrong(client, {"", "C1", "LEFT"}, tradelock::lock_options(60000));
+        tradelock::lock wrong{client, {"", "C1", "LEFT"}, tradelock::lock_options{60000}};
         EXPECT(false);
     } catch (const tradelock::caller_error &thrown) {
         EXPECT(thrown.status() == TL_INVALID);
+    }
+}
+
+/* -------------------------------------------------------------------- questions -- */
+
+// What the channel asks for stands in the row, in place of the schedule's first second.
+void test_retry_after()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows{client};
+    tradelock::workflow flow = paying(bank, "LATER");
+    const std::string of = serial();
+    bool refused = false;
+
+    flow.execute = [&](const tradelock::attempt &, tradelock::reply &reply) {
+        reply.retry_after(30000);
+        try {
+            reply.retry_after(-1);
+        } catch (const tradelock::caller_error &thrown) {
+            refused = thrown.status() == TL_INVALID;
+        }
+        return TL_EXECUTE_RETRY_LATER;
+    };
+    workflows.add(flow);
+    tradelock::answer answer = pay(workflows, of, "LATER");
+    EXPECT(refused && answer.status() == TL_QUEUED && answer->next_look_ms > 10000);
+    EXPECT(rows_of("trade_lock WHERE lane = 'R' AND serial_no = '" + of +
+                   "' AND next_run_at > updated_at + INTERVAL 20 SECOND") == 1);
+}
+
+tradelock::trades of_batch(const std::string &batch)
+{
+    tradelock::trades which;
+
+    which.batch = batch.c_str();
+    which.limit = 2;
+    return which;
+}
+
+// A front reads what became of its trades: without a session, and with nothing registered.
+void test_questions()
+{
+    channel bank;
+    tradelock::client client = open();
+    tradelock::client_options options{config.c_str()};
+    options.flags = TL_CLIENT_NO_SESSION;
+    tradelock::client reader{options};
+    tradelock::workflows workflows{client}, front{reader};
+    tradelock::workflow flow = paying(bank, "ASKED_FOR");
+    const std::string doubtful = serial(), batch = gone(serial());
+    std::vector<std::string> all{doubtful, serial(), serial()}, listed;
+
+    flow.execute = [&, execute = flow.execute](const tradelock::attempt &attempt,
+                                               tradelock::reply &reply) {
+        const tl_execute_result result = execute(attempt, reply);
+        return attempt->key.serial_no == doubtful ? TL_EXECUTE_UNKNOWN : result;
+    };
+    workflows.add(flow);
+    for (const std::string &of : all) {
+        tradelock::request request{{of, "C1", "ASKED_FOR"}, "2 EUR"};
+        request.amount_minor = 200;
+        request.currency = "EUR";
+        request.batch = batch;
+        workflows.run(request);
+    }
+    tradelock::trade trade = front.look({all[1], "C1", "ASKED_FOR"});
+    EXPECT(trade.status() == TL_SUCCEEDED && trade.paid() && trade.message().empty());
+    EXPECT(trade.result() == "2 EUR" && trade->channel_ref == "R-" + all[1]);
+    trade = front.look({doubtful, "C1", "ASKED_FOR"});
+    EXPECT(trade.status() == TL_IN_DOUBT && !trade.paid() && !trade.not_paid());
+    EXPECT(front.await({doubtful, "C1", "ASKED_FOR"}, 0).status() == TL_IN_DOUBT);
+    trade = front.look({"NOBODY", "C1", "ASKED_FOR"});
+    EXPECT(trade.status() == TL_NOT_FOUND && !trade.not_paid() && !trade.message().empty());
+    EXPECT(std::string(trade.name()) == "TL_NOT_FOUND");
+
+    const auto note = [&](const tl_trade &each) { listed.push_back(each.serial_no); };
+    tradelock::trades which = of_batch(batch);
+    which.after = front.list(which, note);
+    EXPECT(listed.size() == 2 && which.after.get()[0] != '\0');
+    EXPECT(front.list(which, note).empty() && listed.size() == 3);
+    int calls = 0;
+    try {
+        front.list(of_batch(batch), [&](const tl_trade &) { throw ++calls; });
+        EXPECT(false);
+    } catch (int thrown) {
+        EXPECT(thrown == 1 && calls == 1);
+    }
+
+    tradelock::worker worker{workflows};
+    EXPECT(front.await({doubtful, "C1", "ASKED_FOR"}, 60000).paid() && booked(doubtful) == 1);
+    std::string sums;
+    const tl_batch_total total = front.batch(batch, [&](const tl_batch_sum &sum) {
+        sums += std::string(tl_status_name(sum.status)) + " " + sum.sum_minor + " " + sum.currency;
+    });
+    EXPECT(total.trades == 3 && total.succeeded == 3 && total.complete);
+    EXPECT(sums == "TL_SUCCEEDED 600 EUR");
+    try {
+        front.batch("none of this name", [](const tl_batch_sum &) {});
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_NOT_FOUND);
+    }
+    try {
+        front.list(tradelock::trades{}, note);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_INVALID && std::string(thrown.sentence()).find("TL_") != 0);
+    }
+    tradelock::workflows moved = std::move(front);
+    EXPECT(front.look({doubtful, "C1", "ASKED_FOR"}).status() == TL_INVALID);
+
+    // It works, and says so to whoever watches it.
+    until([&] { return worker.check() == TL_OK; });
+    tradelock::worker other = std::move(worker);
+    EXPECT(worker.check() == TL_INVALID);
+    other.stop();
+    EXPECT(other.check() == TL_WRONG_STATE);
+}
+
+/* ------------------------------------------------------------------- an event loop -- */
+
+// Waits for one completion, as a loop does, and has its lambda called.
+void complete_one(const tradelock::client &client)
+{
+    pollfd readable = {client.completed_fd(), POLLIN, 0};
+
+    while (!client.complete())
+        EXPECT(poll(&readable, 1, 60000) == 1);
+}
+
+struct submitting {
+    channel bank;
+    tradelock::client client = open();
+    tradelock::workflows workflows{client};
+    std::map<std::string, tl_status> over;
+
+    explicit submitting(const std::string &op)
+    {
+        workflows.add(paying(bank, op));
+    }
+    // Submits it, with a request that is gone afterwards.
+    tl_status submit(const std::string &of, const std::string &op,
+                     std::function<void(tradelock::granted)> send)
+    {
+        return workflows.submit(tradelock::request{{of.c_str(), "C1", op.c_str()}, gone("1 EUR")},
+                                std::move(send), [this, of](tradelock::answer answer) {
+                                    EXPECT(over.emplace(of, answer.status()).second);
+                                    if (answer.status() == TL_SUCCEEDED)
+                                        EXPECT(answer.result() == gone("1 EUR"));
+                                });
+    }
+    tl_status await(const std::string &of)
+    {
+        while (over.count(of) == 0)
+            complete_one(client);
+        return over[of];
+    }
+    // As a channel of the loop's own would.
+    tl_execute_result pay(tradelock::granted &run)
+    {
+        const tradelock::attempt attempt = run.attempt();
+
+        EXPECT(attempt.left_ms() > 0 && attempt.payload() == gone("1 EUR"));
+        bank.pay(attempt->channel_key);
+        run.reply().ref("R-" + std::string(attempt->key.serial_no));
+        run.reply().result(attempt.payload());
+        return TL_EXECUTE_SUCCEEDED;
+    }
+};
+
+void test_submit()
+{
+    submitting loop{"LOOP"};
+    std::vector<std::string> all;
+    std::vector<tradelock::granted> sent;
+    const std::string declined = serial();
+
+    EXPECT(loop.client.completed_fd() >= 0 && !loop.client.complete());
+    for (int i = 0; i < 20; i++) {
+        all.push_back(serial());
+        EXPECT(loop.submit(all.back(), "LOOP", [&](tradelock::granted run) {
+            EXPECT(run.send_begin() == TL_OK && run.send_begin() == TL_WRONG_STATE);
+            sent.push_back(std::move(run));
+            EXPECT(run.send_begin() == TL_WRONG_STATE);
+        }) == TL_OK);
+    }
+    while (sent.size() < all.size())
+        complete_one(loop.client);
+    // The channel answers in another order, and in another thread.
+    std::thread other([&] {
+        for (; !sent.empty(); sent.pop_back())
+            EXPECT(sent.back().send_end(loop.pay(sent.back())) == TL_OK);
+    });
+    other.join();
+    for (const std::string &of : all)
+        EXPECT(loop.await(of) == TL_SUCCEEDED && booked(of) == 1);
+    EXPECT(loop.bank.count() == all.size());
+
+    // A second tap is over without a grant; a decline is no payment.
+    loop.over.clear();
+    EXPECT(loop.submit(all[0], "LOOP", [](tradelock::granted) { EXPECT(false); }) == TL_OK);
+    EXPECT(loop.await(all[0]) == TL_ALREADY_DONE);
+    EXPECT(loop.submit(declined, "LOOP", [](tradelock::granted run) {
+        EXPECT(run.send_begin() == TL_OK);
+        EXPECT(run.send_end(TL_EXECUTE_DECLINED) == TL_OK);
+        EXPECT(run.send_end(TL_EXECUTE_DECLINED) == TL_WRONG_STATE);
+        try {
+            run.attempt();
+            EXPECT(false);
+        } catch (const tradelock::caller_error &thrown) {
+            EXPECT(thrown.status() == TL_WRONG_STATE);
+        }
+    }) == TL_OK);
+    EXPECT(loop.await(declined) == TL_FAILED && loop.bank.count() == all.size());
+
+    // What is not submitted is not completed.
+    tradelock::workflow rows = paying(loop.bank, "LOOP_ROWS");
+    rows.statements.clear();
+    rows.book_success = nullptr;
+    rows.sql_success = [](const tradelock::attempt &, const tl_reply &, st_mysql *) {
+        return TL_OK;
+    };
+    loop.workflows.add(rows);
+    EXPECT(loop.submit(serial(), "LOOP_ROWS", nullptr) == TL_INVALID);
+    EXPECT(loop.submit(serial(), "NOWHERE", nullptr) == TL_UNKNOWN_OPERATION);
+    EXPECT(!loop.client.complete());
+}
+
+// What is granted is always ended, whatever becomes of it.
+void test_submit_and_leave()
+{
+    std::optional<submitting> loop;
+    const std::string dropped = serial(), begun = serial(), thrown = serial(), last = serial();
+
+    loop.emplace("LEFT_LOOP");
+    EXPECT(loop->submit(dropped, "LEFT_LOOP", [](tradelock::granted) {}) == TL_OK);
+    EXPECT(loop->await(dropped) == TL_QUEUED);
+    EXPECT(loop->submit(begun, "LEFT_LOOP", [](tradelock::granted run) {
+        EXPECT(run.send_begin() == TL_OK);
+        tradelock::granted other = std::move(run);
+        run = std::move(other);
+    }) == TL_OK);
+    EXPECT(loop->await(begun) == TL_IN_DOUBT);
+    EXPECT(loop->submit(thrown, "LEFT_LOOP", [&](tradelock::granted run) {
+        EXPECT(run.send_begin() == TL_OK);
+        loop->pay(run);
+        throw std::runtime_error("out of the middle");
+    }) == TL_OK);
+    try {
+        loop->await(thrown);
+        EXPECT(false);
+    } catch (const std::runtime_error &) {
+    }
+    EXPECT(loop->await(thrown) == TL_IN_DOUBT && loop->bank.count() == 1);
+    {
+        tradelock::worker worker{loop->workflows};
+        for (const std::string &of : {dropped, begun, thrown})
+            await_paid(loop->client, of, "LEFT_LOOP");
+    }
+    EXPECT(loop->bank.count() == 3);
+
+    // A run keeps its registry until it is over.
+    EXPECT(loop->submit(last, "LEFT_LOOP", [&](tradelock::granted run) {
+        EXPECT(run.send_begin() == TL_OK);
+        run.send_end(loop->pay(run));
+    }) == TL_OK);
+    loop->workflows = tradelock::workflows{loop->client};
+    EXPECT(loop->await(last) == TL_SUCCEEDED && booked(last) == 1);
+}
+
+/* ------------------------------------------------------------ what others have -- */
+
+channel plugin_bank;
+
+// As a plug-in does.  The text is what it is to do.
+void add_plugin(const tradelock::client &client, tradelock::workflows &workflows, const char *what)
+{
+    const std::string todo = what;
+    tradelock::workflow flow = paying(plugin_bank, "PLUGIN");
+
+    flow.execute = [&client, execute = flow.execute, text = gone(todo)](
+                       const tradelock::attempt &attempt, tradelock::reply &reply) {
+        EXPECT(tl_client_alive_ms(client.get()) > 0 && text == gone("add"));
+        return execute(attempt, reply);
+    };
+    if (todo == "throw")
+        throw std::runtime_error("no settings");
+    if (todo == "refuse")
+        throw tradelock::error(TL_BAD_CONFIG, "no channel_url");
+    if (todo == "unsafe") {
+        flow.channel.idempotent = flow.channel.can_query = 0;
+        flow.query = nullptr;
+    }
+    workflows.add(flow);
+    if (todo == "late")
+        throw tradelock::error(TL_OK, "this is no error");
+    // It need not stay where it was.
+    tradelock::workflows moved = std::move(workflows);
+}
+
+void test_borrowed()
+{
+    tradelock::client client = open();
+    const std::string of = serial(), again = serial();
+    tl_workflows *registry = nullptr;
+    void *state = nullptr;
+
+    EXPECT(tradelock_plugin.name == std::string("of-the-wrapper"));
+    for (const auto &[todo, status, sentence] :
+         {std::tuple("throw", TL_CALLBACK_FAILED, "the callback threw: no settings"),
+          std::tuple("refuse", TL_BAD_CONFIG, "no channel_url"),
+          std::tuple("unsafe", TL_UNSAFE, "idempotent"),
+          std::tuple("late", TL_CALLBACK_FAILED, "this is no error")}) {
+        EXPECT(tl_workflows_new(&registry, client.get()) == TL_OK);
+        EXPECT(tradelock_plugin.open(client.get(), registry, todo, &state) == status);
+        EXPECT(state == nullptr &&
+               std::string(tl_error_message()).find(sentence) != std::string::npos);
+        EXPECT(std::string(tl_error_message()).find("TL_") == std::string::npos);
+        tl_workflows_free(registry);
+    }
+    EXPECT(tl_workflows_new(&registry, client.get()) == TL_OK);
+    EXPECT(tradelock_plugin.open(client.get(), registry, "add", &state) == TL_OK && state);
+    EXPECT(pay(tradelock::workflows::borrow(registry), of, "PLUGIN").status() == TL_SUCCEEDED);
+    // Nothing of it was freed.
+    EXPECT(pay(tradelock::workflows::borrow(registry), again, "PLUGIN").status() == TL_SUCCEEDED);
+    tl_workflows_free(registry);
+    EXPECT(tl_error_message()[0] == '\0');
+    tradelock_plugin.close(state);
+    EXPECT(booked(of) == 1 && plugin_bank.count() == 2);
+    EXPECT(tradelock::client::borrow(client.get()).get() == client.get());
+    EXPECT(look(client, of, "PLUGIN").status == 'Y');
+}
+
+// Two shards: each customer is paid at his own, and a worker ends there what is in doubt.
+void test_fleet()
+{
+    channel bank;
+    std::atomic<int> added{0};
+    std::atomic<bool> is_lost{true};
+    std::optional<tradelock::fleet_workflows> workflows;
+    std::string customers[2];
+    {
+        tradelock::fleet fleet{tradelock::client_options{(fleet_config + "").c_str()}};
+        workflows.emplace(fleet, [&](const tradelock::client &, tradelock::workflows &at,
+                                     const char *shard) {
+            tradelock::workflow flow = paying(bank, "SHARDED");
+
+            flow.execute = [&, execute = flow.execute, ref = gone(shard)](
+                               const tradelock::attempt &attempt, tradelock::reply &reply) {
+                execute(attempt, reply);
+                reply.ref(ref);
+                return is_lost ? TL_EXECUTE_UNKNOWN : TL_EXECUTE_SUCCEEDED;
+            };
+            at.add(flow);
+            added++;
+        });
+        for (int i = 0; customers[0].empty() || customers[1].empty(); i++) {
+            const std::string cust = "C" + std::to_string(i);
+            customers[tl_fleet_slot(fleet.get(), cust.c_str()) / (TL_FLEET_SLOTS / 2)] = cust;
+        }
+    }
+    EXPECT(added == 2);
+    for (int i = 0; i < 2; i++) {
+        const std::string of = serial(), doubtful = serial(), cust = customers[i];
+        const std::string ledger = std::string("shard_") + "ab"[i] + ".ledger WHERE serial_no = '";
+
+        is_lost = true;
+        tradelock::request request{{doubtful, cust, "SHARDED"}, "1 EUR"};
+        EXPECT(workflows->run(request).status() == TL_IN_DOUBT);
+        is_lost = false;
+        request.key.serial_no = of;
+        tradelock::answer answer = workflows->run(request);
+        EXPECT(answer.paid() && answer->channel_ref == gone(i == 0 ? "a" : "b"));
+        EXPECT(workflows->settle(answer) == TL_WRONG_STATE && answer.paid());
+        EXPECT(workflows->look({of, cust, "SHARDED"}).paid() && rows_of(ledger + of + "'") == 1);
+        EXPECT(workflows->look({doubtful, cust, "SHARDED"}).status() == TL_IN_DOUBT);
+
+        tradelock::fleet_worker worker{*workflows};
+        EXPECT(workflows->await({doubtful, cust, "SHARDED"}, 60000).paid());
+        EXPECT(rows_of(ledger + doubtful + "'") == 1);
+        until([&] { return worker.check() == TL_OK; });
+        worker.stop();
+        EXPECT(worker.wait(60000) == TL_OK && worker.counts().succeeded == 1);
+    }
+    tradelock::fleet_workflows moved = std::move(*workflows);
+    EXPECT(workflows->look({"NOBODY", customers[0], "SHARDED"}).status() == TL_INVALID);
+    EXPECT(moved.look({"NOBODY", customers[0], "SHARDED"}).status() == TL_NOT_FOUND);
+    try {
+        tradelock::fleet none{tradelock::client_options{config.c_str()}};
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_BAD_CONFIG);
     }
 }
 
@@ -768,12 +1165,12 @@ void test_mutex()
 {
     tradelock::client client = open();
     const std::string of = "mutex/" + serial(), also = "mutex/" + serial();
-    const tradelock::mutex_options options(60000);
+    const tradelock::mutex_options options{60000};
 
     // What is thrown out of the middle leaves nothing locked.
-    tradelock::mutex other(client, of.c_str(), options);
+    tradelock::mutex other{client, of.c_str(), options};
     try {
-        tradelock::mutex mutex(client, of.c_str(), options);
+        tradelock::mutex mutex{client, of.c_str(), options};
         EXPECT(mutex.lock(0) == TL_GRANTED && mutex.depth() == 1 && mutex.fence() > 0);
         EXPECT(mutex.lock(0) == TL_GRANTED && mutex.depth() == 2);
         EXPECT(mutex.unlock() == TL_OK && mutex.remaining_ms() > 0);
@@ -789,9 +1186,9 @@ void test_mutex()
     EXPECT(other.renew(1000) == TL_INVALID && other.guard(nullptr) == TL_INVALID);
     EXPECT(other.remaining_ms() == 0 && other.depth() == 0 && other.fence() == 0);
     EXPECT(other.view().resource[0] == '\0' && moved.depth() == 1);
-    tradelock::mutex set(client, std::vector<std::string>{of, also}, options);
+    tradelock::mutex set{client, std::vector<std::string>{of, also}, options};
     EXPECT(set.lock(0) == TL_BUSY && set.fence(also.c_str()) == 0);
-    moved = tradelock::mutex(client, also.c_str(), options);
+    moved = tradelock::mutex{client, also.c_str(), options};
     EXPECT(moved.lock(0) == TL_GRANTED && set.lock(0) == TL_BUSY);
     EXPECT(moved.unlock() == TL_OK && moved.unlock() == TL_RELEASED);
     EXPECT(set.lock(0) == TL_GRANTED && set.fence(also.c_str()) > 0 && set.fence(of.c_str()) > 0);
@@ -800,21 +1197,21 @@ void test_mutex()
 
     for (const char *wrong : {"", "with a blank"}) {
         try {
-            tradelock::mutex none(client, wrong, options);
+            tradelock::mutex none{client, wrong, options};
             EXPECT(false);
         } catch (const tradelock::caller_error &thrown) {
             EXPECT(thrown.status() == TL_INVALID);
         }
     }
     try {
-        tradelock::mutex none(client, std::vector<std::string>(), options);
+        tradelock::mutex none{client, std::vector<std::string>{}, options};
         EXPECT(false);
     } catch (const tradelock::caller_error &thrown) {
         EXPECT(thrown.status() == TL_INVALID);
     }
     const tradelock::client gone = std::move(client);
     try {
-        tradelock::mutex none(client, of.c_str(), options);
+        tradelock::mutex none{client, of.c_str(), options};
         EXPECT(false);
     } catch (const tradelock::caller_error &thrown) {
         EXPECT(thrown.status() == TL_INVALID);
@@ -828,7 +1225,7 @@ void test_a_lease_is_over()
     tradelock::client client = open();
     const std::string of = "mutex/" + serial();
     std::atomic<int> told{0}, why{0};
-    tradelock::mutex_options options(60000);
+    tradelock::mutex_options options{60000};
 
     options.loss = [&](const char *resource, tl_status status) {
         why = of == resource ? status : TL_INTERNAL;
@@ -850,7 +1247,7 @@ void test_a_lease_is_over()
     kept.reset();
     until([&] { return told > 0; });
     EXPECT(told == 1 && why == TL_TIMEOUT && mutex.remaining_ms() == 0);
-    tradelock::mutex next(client, of.c_str(), options);
+    tradelock::mutex next{client, of.c_str(), options};
     EXPECT(next.lock(10000) == TL_GRANTED);
     {
         transaction business;
@@ -869,7 +1266,7 @@ void test_many_threads()
     {
         tradelock::client client = open();
         for (int i = 0; i < 4; i++)
-            mutexes.emplace_back(client, of.c_str(), tradelock::mutex_options(60000));
+            mutexes.emplace_back(client, of.c_str(), tradelock::mutex_options{60000});
     }
     for (tradelock::mutex &mutex : mutexes)
         threads.emplace_back([&] {
@@ -888,11 +1285,11 @@ void test_rw_lock()
 {
     tradelock::client client = open();
     const std::string of = "loan/" + serial();
-    const tradelock::rw_options options(60000);
-    tradelock::rw_lock writer(client, of.c_str(), options);
+    const tradelock::rw_options options{60000};
+    tradelock::rw_lock writer{client, of.c_str(), options};
 
     try {
-        tradelock::rw_lock one(client, of.c_str(), options), two(client, of.c_str(), options);
+        tradelock::rw_lock one{client, of.c_str(), options}, two{client, of.c_str(), options};
         EXPECT(one.read(0) == TL_GRANTED && two.read(0) == TL_GRANTED && one.fence() > 0);
         EXPECT(one.held() == TL_RW_READ && one.write(0) == TL_WOULD_UPGRADE);
         EXPECT(writer.write(0) == TL_BUSY && of == writer.view().resource);
@@ -918,22 +1315,22 @@ void test_rw_lock()
         transaction business;
         EXPECT(moved.guard(business.connection, TL_GUARD_ANY_IDLE) == TL_OK);
     }
-    tradelock::rw_lock reader(client, of.c_str(), options);
+    tradelock::rw_lock reader{client, of.c_str(), options};
     EXPECT(reader.read(0) == TL_BUSY && moved.downgrade() == TL_OK);
     EXPECT(reader.read(0) == TL_GRANTED && moved.renew(30000) == TL_OK);
     // What it replaces is unlocked.
-    moved = tradelock::rw_lock(client, ("other/" + of).c_str(), options);
+    moved = tradelock::rw_lock{client, ("other/" + of).c_str(), options};
     EXPECT(reader.unlock() == TL_OK);
     writer = std::move(reader);
     EXPECT(writer.write(0) == TL_GRANTED);
     try {
-        tradelock::rw_lock none(client, "", options);
+        tradelock::rw_lock none{client, "", options};
         EXPECT(false);
     } catch (const tradelock::caller_error &thrown) {
         EXPECT(thrown.status() == TL_INVALID);
     }
     // Their client goes before them.
-    tradelock::client(std::move(client));
+    tradelock::client{std::move(client)};
 }
 
 void test_row_lock()
@@ -966,7 +1363,7 @@ void test_order()
     const std::string of = serial(), again = serial();
     {
         tradelock::client client = open();
-        tradelock::workflows workflows(client);
+        tradelock::workflows workflows{client};
 
         workflows.add(paying(bank, "ORDER"));
         answer = pay(workflows, of, "ORDER");
@@ -980,23 +1377,23 @@ void test_order()
     // A worker that takes another's place.
     {
         tradelock::client one = open(), two = open();
-        tradelock::workflows first(one), second(two);
+        tradelock::workflows first{one}, second{two};
 
         first.add(paying(bank, "ORDER"));
         second.add(paying(bank, "ORDER"));
         worker.emplace(first);
-        *worker = tradelock::worker(second);
+        *worker = tradelock::worker{second};
     }
     EXPECT(worker->wait(0) == TL_TIMEOUT && worker->counts().lost == 0);
     worker.reset();
 
     // And one after the other.
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     workflows.add(paying(bank, "ORDER"));
     client = open();
     EXPECT(pay(workflows, again, "ORDER").paid());
-    workflows = tradelock::workflows(client);
+    workflows = tradelock::workflows{client};
     EXPECT(pay(workflows, serial(), "ORDER").status() == TL_UNKNOWN_OPERATION);
 }
 
@@ -1005,15 +1402,15 @@ void test_errors()
     channel bank;
 
     try {
-        tradelock::client(tradelock::client_options("/nonexistent/tradelock.cnf"));
+        tradelock::client{tradelock::client_options{"/nonexistent/tradelock.cnf"}};
         EXPECT(false);
     } catch (const tradelock::error &wrong) {
         EXPECT(wrong.status() == TL_BAD_CONFIG);
     }
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     try {
-        tradelock::worker worker(workflows);
+        tradelock::worker worker{workflows};
         EXPECT(false);
     } catch (const tradelock::caller_error &wrong) {
         EXPECT(wrong.status() == TL_UNKNOWN_OPERATION);
@@ -1041,12 +1438,15 @@ void test_errors()
 
 } // namespace
 
+TRADELOCK_PLUGIN("of-the-wrapper", add_plugin);
+
 int main(int argc, char **argv)
 {
-    if (argc != 3)
+    if (argc != 4)
         return 2;
     config = argv[1];
-    name = argv[2];
+    fleet_config = argv[2];
+    name = argv[3];
     for (char &each : name)
         each = each == '+' ? 'p' : each;
     test_errors();
@@ -1060,6 +1460,12 @@ int main(int argc, char **argv)
     test_log_throws();
     test_thread_ends();
     test_moved();
+    test_retry_after();
+    test_questions();
+    test_submit();
+    test_submit_and_leave();
+    test_borrowed();
+    test_fleet();
     test_locks();
     test_mutex();
     test_a_lease_is_over();

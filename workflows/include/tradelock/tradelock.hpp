@@ -4,15 +4,17 @@
  * It is <tradelock/workflow.h> with destructors and lambdas, and adds no rule of its own: read the
  * contract there and in <tradelock/tradelock.h>.  Link as for C (pkg-config tradelock-workflow).
  *
- *     tradelock::client client(options);            opens; throws tradelock::error
- *     tradelock::workflows workflows(client);
+ *     tradelock::client client{options};            opens; throws tradelock::error
+ *     tradelock::workflows workflows{client};
  *     tradelock::workflow withdraw;                 a tl_workflow whose callbacks are lambdas
  *     withdraw.execute = [](const tradelock::attempt &attempt, tradelock::reply &reply) { ... };
  *     workflows.add(withdraw);
  *     tradelock::answer answer = workflows.run(request);
- *     tradelock::worker worker(workflows);          runs until it is destroyed
+ *     tradelock::worker worker{workflows};          runs until it is destroyed
  *
- * Locks are lock (of a trade), mutex and rw_lock; row_lock() is a function.
+ * Locks are lock (of a trade), mutex and rw_lock; row_lock() is a function.  An event loop calls
+ * workflows.submit() and client.complete(); TRADELOCK_PLUGIN() makes a plug-in; fleet,
+ * fleet_workflows and fleet_worker are for several databases.
  *
  * ERRORS
  *
@@ -33,8 +35,11 @@
  *     tradelock::refused from book_prepare or sql_prepare
  *                            TL_REFUSED, with its text as the remark; elsewhere as any other
  *     log, loss              it is dropped
+ *     what registers a plug-in's or a shard's workflows
+ *                            the status of a tradelock::error, else TL_CALLBACK_FAILED
  *
- * A thread's cancellation (pthread_exit) is no exception, and passes as from C.
+ * What the lambdas of list(), batch() and complete() throw reaches who called these.  A thread's
+ * cancellation (pthread_exit) is no exception, and passes as from C.
  *
  * OWNERSHIP
  *
@@ -43,17 +48,18 @@
  * Objects keep what they stand on, so the order in which they are destroyed does not matter: the
  * session ends with the last of them.  Requests, keys, options and the like copy the texts that
  * they are given, so these may be temporaries.  The lambdas of a workflow are kept by the registry.
+ * What is borrowed (client::borrow(), workflows::borrow()) is not freed here, and must be there.
  */
 #ifndef TRADELOCK_TRADELOCK_HPP
 #define TRADELOCK_TRADELOCK_HPP
 
 #include <tradelock/callback.h>
-#include <tradelock/questions.h>
+#include <tradelock/fleet_workflow.h>
+#include <tradelock/plugin.h>
 #include <tradelock/record.h>
 #include <tradelock/row_lock.h>
 #include <tradelock/rw_lock.h>
-#include <tradelock/worker.h>
-#include <tradelock/workflow.h>
+#include <tradelock/submit.h>
 
 #include <array>
 #include <cstring>
@@ -87,6 +93,11 @@ class error : public std::runtime_error
     tl_status status() const noexcept
     {
         return status_;
+    }
+    /* what() without the status. */
+    const char *sentence() const noexcept
+    {
+        return what() + std::strlen(tl_status_name(status_)) + 2;
     }
 
   private:
@@ -153,6 +164,55 @@ inline tl_status cannot(const char *why)
 {
     return tl_error_report(TL_CALLBACK_FAILED, "the callback threw: %s", why);
 }
+
+/* A handle of C with what frees it, unless it is borrowed. */
+template <auto Free> struct release {
+    bool borrowed = false;
+
+    template <typename Handle> void operator()(Handle *handle) const noexcept
+    {
+        if (!borrowed)
+            Free(handle);
+    }
+};
+template <typename Handle, auto Free> using owned = std::unique_ptr<Handle, release<Free>>;
+
+template <typename Owned> void borrow(Owned &into, typename Owned::pointer handle) noexcept
+{
+    into = Owned(handle, typename Owned::deleter_type{true});
+}
+
+/* The handle that New of C makes, or the error why not. */
+template <auto New, typename Owned, typename... Given> void make(Owned &into, Given... given)
+{
+    typename Owned::pointer made = nullptr;
+
+    check(New(&made, given...));
+    into.reset(made);
+}
+
+/* A lambda that C calls for each row.  What it throws ends that, and then reaches the caller. */
+template <typename Row, typename Fn> struct showing {
+    Fn &each;
+    std::exception_ptr thrown;
+
+    static int call(void *context, const Row *row)
+    {
+        showing &self = *static_cast<showing *>(context);
+
+        return guarded<int>([&] { return static_cast<void>(self.each(*row)), 0; },
+                            [&](const char *) {
+                                self.thrown = std::current_exception();
+                                return 1;
+                            });
+    }
+    void end(tl_status status) const
+    {
+        if (thrown)
+            std::rethrow_exception(thrown);
+        check(status);
+    }
+};
 
 } // namespace detail
 
@@ -293,6 +353,10 @@ class reply
     {
         given_->retryable = yes ? 1 : 0;
     }
+    void retry_after(int64_t after_ms)
+    {
+        check(tl_reply_retry_after(given_, after_ms));
+    }
 
   private:
     tl_reply *given_;
@@ -373,28 +437,39 @@ struct client_options {
 namespace detail
 {
 
-struct client_state {
-    tl_client *handle = nullptr;
+/* What a client tells its service. */
+struct listeners {
     std::function<void(const tl_log_line &)> log;
     std::function<void()> loss;
 
-    client_state() = default;
-    client_state(const client_state &) = delete;
-    client_state &operator=(const client_state &) = delete;
-    ~client_state()
+    /* The options of C, which call these. */
+    tl_client_options take(const client_options &options)
     {
-        tl_client_close(handle);
+        tl_client_options given = options.c();
+
+        log = options.log;
+        loss = options.loss;
+        given.log = log ? on_log : nullptr;
+        given.loss = loss ? on_loss : nullptr;
+        given.log_context = given.loss_context = this;
+        return given;
     }
     static void on_log(void *context, const tl_log_line *line)
     {
-        guarded<int>([&] { return static_cast<client_state *>(context)->log(*line), 0; },
+        guarded<int>([&] { return static_cast<listeners *>(context)->log(*line), 0; },
                      [](const char *) { return 0; });
     }
     static void on_loss(void *context)
     {
-        guarded<int>([&] { return static_cast<client_state *>(context)->loss(), 0; },
+        guarded<int>([&] { return static_cast<listeners *>(context)->loss(), 0; },
                      [](const char *) { return 0; });
     }
+};
+
+/* The lambdas first: the handle goes before them. */
+struct client_state {
+    listeners lambdas;
+    owned<tl_client, tl_client_close> handle;
 };
 
 } // namespace detail
@@ -402,37 +477,46 @@ struct client_state {
 class client
 {
   public:
-    explicit client(const client_options &options)
-        : state_(std::make_shared<detail::client_state>())
+    explicit client(const client_options &options) : client()
     {
-        tl_client_options given = options.c();
+        const tl_client_options given = state_->lambdas.take(options);
 
-        state_->log = options.log;
-        state_->loss = options.loss;
-        if (state_->log) {
-            given.log = detail::client_state::on_log;
-            given.log_context = state_.get();
-        }
-        if (state_->loss) {
-            given.loss = detail::client_state::on_loss;
-            given.loss_context = state_.get();
-        }
-        check(tl_client_open(&state_->handle, &given));
+        detail::make<tl_client_open>(state_->handle, &given);
     }
     client(client &&) noexcept = default;
     client &operator=(client &&) noexcept = default;
+    /* One that somebody else opens and closes. */
+    static client borrow(tl_client *handle)
+    {
+        client borrowed;
+
+        detail::borrow(borrowed.state_->handle, handle);
+        return borrowed;
+    }
 
     /* For every call of C; NULL when it was moved from. */
     tl_client *get() const noexcept
     {
-        return state_ ? state_->handle : nullptr;
+        return state_ ? state_->handle.get() : nullptr;
     }
     const std::shared_ptr<detail::client_state> &state() const noexcept
     {
         return state_;
     }
 
+    /* Readable while runs that were submitted wait for complete(). */
+    int completed_fd() const noexcept
+    {
+        return tl_client_completed_fd(get());
+    }
+    /* Takes the oldest completion, and calls the lambda of workflows::submit() that it is for;
+     * false: none waits.  What else is submitted on this client has a done of its own. */
+    bool complete() const;
+
   private:
+    client() : state_(std::make_shared<detail::client_state>())
+    {
+    }
     std::shared_ptr<detail::client_state> state_;
 };
 
@@ -597,10 +681,11 @@ struct calls {
         });
     }
     static tl_status sql_prepare(void *context, const tl_attempt *given, tl_reply *out,
-                             st_mysql *connection)
+                                 st_mysql *connection)
     {
-        return before(
-            out, [&](reply &to) { return of(context).sql_prepare(attempt(*given), to, connection); });
+        return before(out, [&](reply &to) {
+            return of(context).sql_prepare(attempt(*given), to, connection);
+        });
     }
     /* What comes before the payment may refuse it. */
     template <typename Fn> static tl_status before(tl_reply *out, Fn &&fn)
@@ -658,20 +743,13 @@ struct calls {
 struct workflows_state {
     std::shared_ptr<client_state> client;
     std::vector<std::unique_ptr<workflow>> kept;
-    tl_workflows *handle = nullptr;
-
-    workflows_state() = default;
-    workflows_state(const workflows_state &) = delete;
-    workflows_state &operator=(const workflows_state &) = delete;
-    ~workflows_state()
-    {
-        tl_workflows_free(handle);
-    }
+    owned<tl_workflows, tl_workflows_free> handle;
 };
 
 struct answer_state {
-    std::shared_ptr<workflows_state> workflows;
+    std::shared_ptr<const void> on; /* what it stands on */
     tl_answer answer = TL_ANSWER_INIT;
+    tl_status status = TL_WRONG_STATE;
     char message[512] = "";
 
     answer_state() = default;
@@ -682,36 +760,48 @@ struct answer_state {
         tl_answer_clear(&answer);
     }
     /* No memory is taken for it: money may have moved. */
-    tl_status take(tl_status status) noexcept
+    void take(tl_status is, const char *sentence) noexcept
     {
-        std::strncpy(message, tl_error_message(), sizeof message - 1);
-        return status;
+        status = is;
+        std::strncpy(message, sentence, sizeof message - 1);
+    }
+};
+
+/* What the status of an answer or of a trade proves. */
+template <typename Of> class proven
+{
+  public:
+    /* It is paid, now or before. */
+    bool paid() const noexcept
+    {
+        return tl_paid(of().status()) != 0;
+    }
+    /* No money moved, so other means may be used.  Of most statuses neither is true. */
+    bool not_paid() const noexcept
+    {
+        return tl_not_paid(of().status()) != 0;
+    }
+    const char *name() const noexcept
+    {
+        return tl_status_name(of().status());
+    }
+
+  private:
+    const Of &of() const noexcept
+    {
+        return static_cast<const Of &>(*this);
     }
 };
 
 } // namespace detail
 
 /* What became of a payment.  After a move it says TL_WRONG_STATE. */
-class answer
+class answer : public detail::proven<answer>
 {
   public:
     tl_status status() const noexcept
     {
-        return state_ ? status_ : TL_WRONG_STATE;
-    }
-    /* It is paid, now or before. */
-    bool paid() const noexcept
-    {
-        return tl_paid(status()) != 0;
-    }
-    /* No money moved, so other means may be used.  Of most statuses neither is true. */
-    bool not_paid() const noexcept
-    {
-        return tl_not_paid(status()) != 0;
-    }
-    const char *name() const noexcept
-    {
-        return tl_status_name(status());
+        return state_ ? state_->status : TL_WRONG_STATE;
     }
     std::string message() const
     {
@@ -728,11 +818,15 @@ class answer
     }
     const tl_answer *operator->() const && = delete;
 
-  private:
-    friend class workflows;
     explicit answer(std::unique_ptr<detail::answer_state> state) noexcept : state_(std::move(state))
     {
     }
+    detail::answer_state *state() const noexcept
+    {
+        return state_.get();
+    }
+
+  private:
     const tl_answer *get() const noexcept
     {
         static const tl_answer none = TL_ANSWER_INIT;
@@ -740,23 +834,261 @@ class answer
         return state_ ? &state_->answer : &none;
     }
     std::unique_ptr<detail::answer_state> state_;
-    tl_status status_ = TL_WRONG_STATE;
 };
 
-class workflows
+/* A trade as it was read; or TL_NOT_FOUND, or why it could not be read, and nothing else. */
+class trade : public detail::proven<trade>
 {
   public:
-    explicit workflows(const client &on) : state_(std::make_shared<detail::workflows_state>())
+    trade(const tl_trade &read, std::string message) : read_(read), message_(std::move(message))
+    {
+    }
+    tl_status status() const noexcept
+    {
+        return read_.status;
+    }
+    const std::string &message() const noexcept
+    {
+        return message_;
+    }
+    std::string result() const
+    {
+        return {read_.result, read_.result + read_.result_size};
+    }
+    /* All else, as long as this lives. */
+    const tl_trade *operator->() const & noexcept
+    {
+        return &read_;
+    }
+    const tl_trade *operator->() const && = delete;
+
+  private:
+    tl_trade read_;
+    std::string message_;
+};
+
+/* A tl_trades. */
+struct trades : private tl_trades {
+    using tl_trades::limit;
+    text cust_no, batch, op_code, after;
+
+    trades() : tl_trades(TL_TRADES_INIT)
+    {
+    }
+    tl_trades c() const & noexcept
+    {
+        tl_trades to = *this;
+
+        to.cust_no = cust_no.get();
+        to.batch = batch.get();
+        to.op_code = op_code.get();
+        to.after = after.get();
+        return to;
+    }
+    tl_trades c() const && = delete;
+};
+
+class granted;
+
+namespace detail
+{
+
+/* A run that was submitted: the service's, or the library's. */
+struct submission {
+    std::unique_ptr<answer_state> answer = std::make_unique<answer_state>();
+    std::function<void(granted)> send;
+    std::function<void(tradelock::answer)> over;
+    tl_workflows *registry = nullptr;
+    const tl_attempt *attempt = nullptr; /* both while it is being sent */
+    tl_reply *reply = nullptr;
+    std::shared_ptr<submission> self; /* while it is the library's */
+
+    /* Makes a call, after which it is the library's if the status says so. */
+    template <typename Fn>
+    static tl_status lend(std::shared_ptr<submission> &run, tl_status says_so, Fn &&call)
+    {
+        run->self = run; /* before, since another thread may complete it at once */
+        const tl_status status = call(*run);
+        if (status == says_so)
+            run.reset();
+        else
+            run->self.reset();
+        return status;
+    }
+};
+
+} // namespace detail
+
+/*
+ * A submitted run that was granted: P is committed, and it may be sent (<tradelock/submit.h>).  If
+ * it is destroyed before send_end(), it ends as NOT_SENT, or as UNKNOWN once its send was begun.
+ */
+class granted
+{
+  public:
+    explicit granted(std::shared_ptr<detail::submission> run) noexcept : run_(std::move(run))
+    {
+    }
+    granted(granted &&) noexcept = default;
+    granted &operator=(granted &&other) noexcept
+    {
+        granted taken{std::move(other)};
+
+        run_.swap(taken.run_);
+        return *this;
+    }
+    ~granted()
+    {
+        const bool begun = run_ && run_->attempt != nullptr;
+
+        if (!begun)
+            send_begin();
+        send_end(begun ? TL_EXECUTE_UNKNOWN : TL_EXECUTE_NOT_SENT);
+    }
+
+    /* Directly before the request leaves.  After anything but TL_OK send nothing; after TL_TIMEOUT
+     * the trade is put back, and this holds nothing any more. */
+    tl_status send_begin()
+    {
+        if (!run_)
+            return TL_WRONG_STATE;
+        return detail::submission::lend(run_, TL_TIMEOUT, [](detail::submission &run) {
+            return tl_workflow_send_begin(run.registry, &run.answer->answer, &run.attempt,
+                                          &run.reply);
+        });
+    }
+    /* Between send_begin() and send_end(); else they throw caller_error. */
+    tradelock::attempt attempt() const
+    {
+        return tradelock::attempt(*sending().attempt);
+    }
+    tradelock::reply reply() const
+    {
+        return tradelock::reply(*sending().reply);
+    }
+    /* TL_OK: this holds nothing any more, and the answer comes with a completion. */
+    tl_status send_end(tl_execute_result executed)
+    {
+        if (!run_)
+            return TL_WRONG_STATE;
+        return detail::submission::lend(run_, TL_OK, [executed](detail::submission &run) {
+            return tl_workflow_send_end(run.registry, &run.answer->answer, executed);
+        });
+    }
+
+  private:
+    const detail::submission &sending() const
+    {
+        if (!run_ || run_->attempt == nullptr)
+            throw caller_error(TL_WRONG_STATE, "nothing is being sent");
+        return *run_;
+    }
+    std::shared_ptr<detail::submission> run_;
+};
+
+inline bool client::complete() const
+{
+    tl_completion done = {};
+
+    if (tl_client_completed(get(), &done, 1) == 0)
+        return false;
+    const auto run = std::move(static_cast<detail::submission *>(done.context)->self);
+    if (done.status == TL_GRANTED) {
+        run->send(granted(run));
+        return true;
+    }
+    run->answer->take(done.status, tl_answer_sentence(&run->answer->answer));
+    run->over(answer(std::move(run->answer)));
+    return true;
+}
+
+namespace detail
+{
+
+/* The calls that the workflows of one database and those of a fleet have alike. */
+template <typename State, auto Run, auto Settle, auto Look, auto Await> class paying
+{
+  public:
+    /* For every call of C; NULL when it was moved from. */
+    auto get() const noexcept
+    {
+        return state_ ? state_->handle.get() : nullptr;
+    }
+    const std::shared_ptr<State> &state() const noexcept
+    {
+        return state_;
+    }
+
+    /* tl_workflow_run(). */
+    answer run(const request &wanted) const
+    {
+        const tl_request given = wanted.c();
+        auto made = std::make_unique<answer_state>();
+
+        made->on = state_;
+        const tl_status status = Run(get(), &given, &made->answer);
+        made->take(status, tl_error_message());
+        return answer(std::move(made));
+    }
+    /* tl_workflow_settle(): goes on where TL_UNKNOWN stopped. */
+    tl_status settle(answer &lost) const
+    {
+        answer_state *of = lost.state();
+
+        if (of == nullptr)
+            return TL_WRONG_STATE;
+        const tl_status status = Settle(get(), &of->answer);
+        /* What is known of the payment stays where there was nothing to settle. */
+        of->take(of->answer.status, tl_error_message());
+        return status;
+    }
+    /* tl_workflow_look(). */
+    trade look(const key &of) const
+    {
+        const tl_key named = of.c();
+        tl_trade read = TL_TRADE_INIT;
+
+        read.status = Look(get(), &named, &read);
+        return {read, tl_error_message()};
+    }
+    /* tl_workflow_await(). */
+    trade await(const key &of, int64_t wait_ms) const
+    {
+        const tl_key named = of.c();
+        tl_trade read = TL_TRADE_INIT;
+
+        read.status = Await(get(), &named, wait_ms, &read);
+        return {read, tl_error_message()};
+    }
+
+  protected:
+    paying() = default;
+    paying(paying &&) noexcept = default;
+    paying &operator=(paying &&) noexcept = default;
+    ~paying() = default;
+    std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+} // namespace detail
+
+class workflows
+    : public detail::paying<detail::workflows_state, tl_workflow_run, tl_workflow_settle,
+                            tl_workflow_look, tl_workflow_await>
+{
+  public:
+    explicit workflows(const client &on)
     {
         state_->client = on.state();
-        check(tl_workflows_new(&state_->handle, on.get()));
+        detail::make<tl_workflows_new>(state_->handle, on.get());
     }
-    workflows(workflows &&) noexcept = default;
-    workflows &operator=(workflows &&) noexcept = default;
-
-    tl_workflows *get() const noexcept
+    /* One that somebody else makes and frees.  The lambdas that are added are kept here, so the
+     * registry goes before them. */
+    static workflows borrow(tl_workflows *handle)
     {
-        return state_ ? state_->handle : nullptr;
+        workflows borrowed;
+
+        detail::borrow(borrowed.state_->handle, handle);
+        return borrowed;
     }
 
     /* Registers one operation.  By one thread, and before the first run of it. */
@@ -789,89 +1121,273 @@ class workflows
         flow.sql_prepare = kept->sql_prepare ? calls::sql_prepare : nullptr;
         flow.sql_success = kept->sql_success ? calls::sql_success : nullptr;
         flow.sql_failure = kept->sql_failure ? calls::sql_failure : nullptr;
-        check(tl_workflow_register(state_->handle, &flow));
+        check(tl_workflow_register(get(), &flow));
         state_->kept.push_back(std::move(kept));
     }
 
-    /* tl_workflow_run(). */
-    answer run(const request &wanted) const
+    /*
+     * tl_workflow_submit().  After TL_OK client.complete() calls send() if it was granted, and
+     * over() at the end; until then the run keeps registry and client, so take its last
+     * completion.  After anything else neither is called.
+     */
+    tl_status submit(const request &wanted, std::function<void(granted)> send,
+                     std::function<void(answer)> over) const
     {
         const tl_request given = wanted.c();
-        answer result(std::make_unique<detail::answer_state>());
+        auto made = std::make_shared<detail::submission>();
 
-        result.state_->workflows = state_;
-        result.status_ =
-            result.state_->take(tl_workflow_run(get(), &given, &result.state_->answer));
-        return result;
+        made->answer->on = state_;
+        made->registry = get();
+        made->send = std::move(send);
+        made->over = std::move(over);
+        return detail::submission::lend(made, TL_OK, [&given](detail::submission &run) {
+            return tl_workflow_submit(run.registry, &given, &run.answer->answer, &run);
+        });
     }
-    /* tl_workflow_settle(): goes on where TL_UNKNOWN stopped. */
-    tl_status settle(answer &lost) const
-    {
-        if (!lost.state_)
-            return TL_WRONG_STATE;
-        const tl_status told = lost.state_->take(tl_workflow_settle(get(), &lost.state_->answer));
 
-        /* What is known of the payment stays where there was nothing to settle. */
-        lost.status_ = lost.state_->answer.status;
-        return told;
+    /* tl_workflow_list(): calls each(const tl_trade &) for the trades of a page.  Returns what
+     * `after` of the next one is; "": this was the last. */
+    template <typename Fn> std::string list(const trades &which, Fn &&each) const
+    {
+        const tl_trades given = which.c();
+        detail::showing<tl_trade, Fn> rows{each, nullptr};
+        char next[TL_TRADES_NEXT] = "";
+
+        rows.end(tl_workflow_list(get(), &given, rows.call, &rows, next));
+        return next;
+    }
+    /* tl_workflow_batch(): calls each(const tl_batch_sum &) for each sum. */
+    template <typename Fn> tl_batch_total batch(const text &of, Fn &&each) const
+    {
+        detail::showing<tl_batch_sum, Fn> sums{each, nullptr};
+        tl_batch_total total = TL_BATCH_TOTAL_INIT;
+
+        sums.end(tl_workflow_batch(get(), of.get(), &total, sums.call, &sums));
+        return total;
     }
 
   private:
-    friend class worker;
-    std::shared_ptr<detail::workflows_state> state_;
+    workflows() = default;
 };
 
-/* Compensates, from its making until it is destroyed, which waits for what it holds. */
-class worker
+namespace detail
+{
+
+/* The workers of one database and those of a fleet.  Each compensates, from its making until it is
+ * destroyed, which waits for what it holds. */
+template <typename On, typename Handle, auto Start, auto Stop, auto Wait, auto Check, auto Count,
+          auto Free>
+class working
 {
   public:
-    explicit worker(const workflows &on, const tl_worker_options &options = TL_WORKER_OPTIONS_INIT)
-        : workflows_(on.state_)
+    explicit working(const On &on, const tl_worker_options &options = TL_WORKER_OPTIONS_INIT)
+        : on_(on.state())
     {
-        tl_worker *handle = nullptr;
-
-        check(tl_worker_start(&handle, on.get(), &options));
-        handle_.reset(handle);
+        make<Start>(handle_, on.get(), &options);
     }
-    worker(worker &&) noexcept = default;
-    worker &operator=(worker &&other) noexcept
+    working(working &&) noexcept = default;
+    working &operator=(working &&other) noexcept
     {
         /* The one that stood here stops before the registry that it stands on goes. */
         handle_ = std::move(other.handle_);
-        workflows_ = std::move(other.workflows_);
+        on_ = std::move(other.on_);
         return *this;
     }
 
-    tl_worker *get() const noexcept
+    Handle *get() const noexcept
     {
         return handle_.get();
     }
     void stop() noexcept
     {
-        tl_worker_stop(get());
+        Stop(get());
     }
     tl_status wait(int64_t wait_ms)
     {
-        return tl_worker_wait(get(), wait_ms);
+        return Wait(get(), wait_ms);
+    }
+    /* tl_worker_check(): whether it works. */
+    tl_status check() const
+    {
+        return Check(get());
     }
     tl_worker_counts counts() const
     {
         tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
 
-        check(tl_worker_count(get(), &counts));
+        tradelock::check(Count(get(), &counts));
         return counts;
     }
 
   private:
-    struct release {
-        void operator()(tl_worker *handle) const noexcept
-        {
-            tl_worker_free(handle);
-        }
-    };
-    std::shared_ptr<detail::workflows_state> workflows_;
-    std::unique_ptr<tl_worker, release> handle_;
+    std::shared_ptr<const void> on_;
+    owned<Handle, Free> handle_;
 };
+
+} // namespace detail
+
+using worker = detail::working<workflows, tl_worker, tl_worker_start, tl_worker_stop,
+                               tl_worker_wait, tl_worker_check, tl_worker_count, tl_worker_free>;
+
+/* ------------------------------------------------- registries that somebody else has -- */
+
+/* Adds the workflows of a plug-in or of a shard; the text is the settings file or the shard's name.
+ * Client and registry are borrowed; the lambdas may refer to the client. */
+using registration = std::function<void(const client &, workflows &, const char *)>;
+
+namespace detail
+{
+
+/* What an open() of C leaves in *state, for its close(). */
+struct borrowing {
+    tradelock::client client;
+    tradelock::workflows workflows;
+    /* The lambdas, also where the registration moved the registry away. */
+    std::shared_ptr<workflows_state> kept = workflows.state();
+
+    borrowing(tl_client *on, tl_workflows *registry)
+        : client(tradelock::client::borrow(on)), workflows(tradelock::workflows::borrow(registry))
+    {
+    }
+    template <typename Fn>
+    static tl_status open(Fn &add, tl_client *on, tl_workflows *registry, const char *named,
+                          void **state)
+    {
+        return guarded<tl_status>(
+            [&] {
+                auto made = std::make_unique<borrowing>(on, registry);
+
+                try {
+                    add(made->client, made->workflows, named);
+                } catch (const error &why) {
+                    const bool is_done = tl_status_class(why.status()) == TL_CLASS_DONE;
+                    return tl_error_report(is_done ? TL_CALLBACK_FAILED : why.status(), "%s",
+                                           why.sentence());
+                }
+                *state = made.release();
+                return TL_OK;
+            },
+            cannot);
+    }
+    static void close(void *state)
+    {
+        delete static_cast<borrowing *>(state);
+    }
+};
+
+template <auto Add> struct plugin {
+    static tl_status open(tl_client *on, tl_workflows *registry, const char *config_file,
+                          void **state)
+    {
+        return borrowing::open(*Add, on, registry, config_file, state);
+    }
+};
+
+} // namespace detail
+
+/*
+ * Makes a plug-in (<tradelock/plugin.h>) of a function, outside of any namespace:
+ *
+ *     static void add(const tradelock::client &, tradelock::workflows &workflows,
+ *                     const char *config_file)
+ *     {
+ *         ... workflows.add(withdraw);
+ *     }
+ *     TRADELOCK_PLUGIN("withdraw", add);
+ */
+#define TRADELOCK_PLUGIN(named, add)                                                               \
+    const tl_plugin tradelock_plugin = {TL_PLUGIN_VERSION, sizeof(tl_plugin), named,               \
+                                        ::tradelock::detail::plugin<&add>::open,                   \
+                                        ::tradelock::detail::borrowing::close}
+
+/* -------------------------------------------------------------------------- fleets -- */
+
+namespace detail
+{
+
+struct fleet_state {
+    listeners lambdas;
+    owned<tl_fleet, tl_fleet_close> handle;
+};
+
+struct fleet_workflows_state {
+    std::shared_ptr<fleet_state> fleet;
+    registration add;
+    owned<tl_fleet_workflows, tl_fleet_workflows_free> handle;
+
+    static tl_status open(void *context, const char *shard, tl_client *on, tl_workflows *registry,
+                          void **state)
+    {
+        return borrowing::open(static_cast<fleet_workflows_state *>(context)->add, on, registry,
+                               shard, state);
+    }
+    static void close(void *, void *state)
+    {
+        borrowing::close(state);
+    }
+};
+
+} // namespace detail
+
+/* A tl_fleet; the options are those of each shard's client. */
+class fleet
+{
+  public:
+    explicit fleet(const client_options &options, tl_slot_rule slot = nullptr,
+                   void *slot_context = nullptr)
+        : state_(std::make_shared<detail::fleet_state>())
+    {
+        const tl_client_options each = state_->lambdas.take(options);
+        tl_fleet_options given = TL_FLEET_OPTIONS_INIT;
+
+        given.client = &each;
+        given.slot = slot;
+        given.slot_context = slot_context;
+        detail::make<tl_fleet_open>(state_->handle, &given);
+    }
+    fleet(fleet &&) noexcept = default;
+    fleet &operator=(fleet &&) noexcept = default;
+
+    tl_fleet *get() const noexcept
+    {
+        return state_ ? state_->handle.get() : nullptr;
+    }
+    const std::shared_ptr<detail::fleet_state> &state() const noexcept
+    {
+        return state_;
+    }
+
+  private:
+    std::shared_ptr<detail::fleet_state> state_;
+};
+
+/* The same workflows at each shard, added there when it can be used, maybe at two at once.  For all
+ * other calls a shard's registry can be borrowed (tl_fleet_workflows_of()). */
+class fleet_workflows
+    : public detail::paying<detail::fleet_workflows_state, tl_fleet_workflow_run,
+                            tl_fleet_workflow_settle, tl_fleet_workflow_look,
+                            tl_fleet_workflow_await>
+{
+  public:
+    explicit fleet_workflows(const fleet &on, registration add, unsigned calls = 0)
+    {
+        tl_fleet_workflows_options given = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
+
+        state_->fleet = on.state();
+        state_->add = std::move(add);
+        given.fleet = on.get();
+        given.open = detail::fleet_workflows_state::open;
+        given.close = detail::fleet_workflows_state::close;
+        given.context = state_.get();
+        given.calls = calls;
+        detail::make<tl_fleet_workflows_new>(state_->handle, &given);
+    }
+};
+
+using fleet_worker =
+    detail::working<fleet_workflows, tl_fleet_worker, tl_fleet_worker_start, tl_fleet_worker_stop,
+                    tl_fleet_worker_wait, tl_fleet_worker_check, tl_fleet_worker_count,
+                    tl_fleet_worker_free>;
 
 /* --------------------------------------------------------------------- trade locks -- */
 
@@ -953,10 +1469,8 @@ class lock
     {
         const tl_key named = of.c();
         const tl_lock_options given = options.c();
-        tl_lock *handle = nullptr;
 
-        check(tl_lock_new(&handle, on.get(), &named, &given));
-        handle_.reset(handle);
+        detail::make<tl_lock_new>(handle_, on.get(), &named, &given);
     }
     lock(lock &&) noexcept = default;
     lock &operator=(lock &&other) noexcept
@@ -1090,27 +1604,13 @@ namespace detail
 struct mutex_state {
     std::shared_ptr<client_state> client;
     std::function<void(const char *, tl_status)> loss;
-    tl_mutex *handle = nullptr;
+    owned<tl_mutex, tl_mutex_free> handle;
 
-    mutex_state() = default;
-    mutex_state(const mutex_state &) = delete;
-    mutex_state &operator=(const mutex_state &) = delete;
-    ~mutex_state()
-    {
-        tl_mutex_free(handle);
-    }
     static void on_loss(void *context, const char *resource, tl_status why)
     {
         guarded<int>(
             [&] { return static_cast<mutex_state *>(context)->loss(resource, why), 0; },
             [](const char *) { return 0; });
-    }
-};
-
-struct rw_release {
-    void operator()(tl_rw *handle) const noexcept
-    {
-        tl_rw_free(handle);
     }
 };
 
@@ -1129,7 +1629,7 @@ class mutex
     {
         const tl_mutex_options given = take(on, options);
 
-        check(tl_mutex_new(&state_->handle, on.get(), resource, &given));
+        detail::make<tl_mutex_new>(state_->handle, on.get(), resource, &given);
     }
     mutex(const client &on, const std::vector<std::string> &resources,
           const mutex_options &options)
@@ -1141,14 +1641,15 @@ class mutex
         names.reserve(resources.size());
         for (const std::string &resource : resources)
             names.push_back(resource.c_str());
-        check(tl_mutex_new_set(&state_->handle, on.get(), names.data(), names.size(), &given));
+        detail::make<tl_mutex_new_set>(state_->handle, on.get(), names.data(), names.size(),
+                                       &given);
     }
     mutex(mutex &&) noexcept = default;
     mutex &operator=(mutex &&) noexcept = default;
 
     tl_mutex *get() const noexcept
     {
-        return state_ ? state_->handle : nullptr;
+        return state_ ? state_->handle.get() : nullptr;
     }
     [[nodiscard]] tl_status lock(int64_t wait_ms)
     {
@@ -1206,10 +1707,8 @@ class rw_lock
     rw_lock(const client &on, const char *resource, const rw_options &options) : client_(on.state())
     {
         const tl_rw_options given = options.c();
-        tl_rw *handle = nullptr;
 
-        check(tl_rw_new(&handle, on.get(), resource, &given));
-        handle_.reset(handle);
+        detail::make<tl_rw_new>(handle_, on.get(), resource, &given);
     }
     rw_lock(rw_lock &&) noexcept = default;
     rw_lock &operator=(rw_lock &&other) noexcept
@@ -1271,7 +1770,7 @@ class rw_lock
 
   private:
     std::shared_ptr<detail::client_state> client_;
-    std::unique_ptr<tl_rw, detail::rw_release> handle_;
+    detail::owned<tl_rw, tl_rw_free> handle_;
 };
 
 /* tl_row_lock(): in the caller's own transaction, with which it ends. */
