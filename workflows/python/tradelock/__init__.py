@@ -29,10 +29,16 @@ __version__ = ffi.string(lib.tl_version()).decode()
 
 # ----------------------------------------------------------------------------- words --
 
+_ENUMS = {}
+
+
 def _words(kind, name, ctype, prefix):
-    numbers = ffi.typeof(ctype).relements
-    return kind(name, {word[len(prefix):]: numbers[word] for word in sorted(numbers, key=numbers.get)
-                       if not word.endswith("_")}, module=__name__)
+    of = ffi.typeof(ctype)
+    numbers = of.relements
+    _ENUMS[of] = kind(name, {word[len(prefix):]: numbers[word]
+                             for word in sorted(numbers, key=numbers.get)
+                             if not word.endswith("_")}, module=__name__)
+    return _ENUMS[of]
 
 
 class _Proving(enum.IntEnum):
@@ -71,8 +77,6 @@ Proof = _words(enum.IntEnum, "Proof", "tl_proof", "TL_PROOF_")
 State = _words(enum.IntEnum, "State", "tl_state", "TL_STATE_")
 Lane = _words(enum.IntEnum, "Lane", "tl_lane", "TL_LANE_")
 Level = _words(enum.IntEnum, "Level", "tl_level", "TL_")
-_ENUMS = {ffi.typeof(f"tl_{kind.__name__.lower()}"): kind
-          for kind in (Status, Execute, Query, Cancel, Proof, State, Lane, Level)}
 
 
 class Error(Exception):
