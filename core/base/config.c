@@ -19,6 +19,7 @@
 #define CUST_KEY_LEAST 16
 #define LINE_MAX_BYTES 4096 /* as libmariadb's */
 #define OWN_GROUP "tradelock-client"
+#define ENVIRONMENT "the environment (TRADELOCK_...)"
 
 typedef enum section {
     SECTION_NONE,
@@ -29,10 +30,8 @@ typedef enum section {
 } section;
 
 struct reader {
-    FILE *stream;
+    struct config_file from;
     const char *file;
-    mode_t mode;
-    int is_private; /* nobody else can read or write it */
     unsigned line;
     section section;
     const char *suffix; /* of the section [tradelock-client<suffix>] that must be there; "": none */
@@ -44,12 +43,17 @@ struct reader {
     char text[LINE_MAX_BYTES];
 };
 
+const char *config_file_name(const char *file)
+{
+    return file[0] != '\0' ? file : ENVIRONMENT;
+}
+
 /* Stops the reading; "file:line: " is put before the sentence that was set.  Line 0 is the
  * environment. */
 static void fail(struct reader *reader)
 {
     if (reader->line == 0)
-        reader->status = error_prefix(TL_BAD_CONFIG, "the environment (TRADELOCK_...)");
+        reader->status = error_prefix(TL_BAD_CONFIG, ENVIRONMENT);
     else
         reader->status = error_prefix(TL_BAD_CONFIG, "%s:%u", reader->file, reader->line);
 }
@@ -131,11 +135,11 @@ static void check_client_line(struct reader *reader, char *line)
         value = trim(value);
     }
     const char *name = trim(line);
-    if (config_client_secret(name, value) && !reader->is_private) {
+    if (config_client_secret(name, value) && !reader->from.is_private) {
         error_set(TL_BAD_CONFIG,
                   "the file holds a password and others than its owner can read or "
                   "write it (mode %04o); chmod 600 it",
-                  (unsigned)(reader->mode & 07777));
+                  (unsigned)(reader->from.mode & 07777));
         fail(reader);
     } else if (reader->section == SECTION_OWN && config_client_check(name, value) != TL_OK)
         fail(reader);
@@ -144,14 +148,14 @@ static void check_client_line(struct reader *reader, char *line)
 /* Reads the next line of the file into reader->text; NULL at the end or on error. */
 static char *read_line(struct reader *reader)
 {
-    if (fgets(reader->text, sizeof(reader->text), reader->stream) == NULL) {
-        if (ferror(reader->stream))
+    if (fgets(reader->text, sizeof(reader->text), reader->from.stream) == NULL) {
+        if (ferror(reader->from.stream))
             reader->status = error_set(TL_BAD_CONFIG, "%s: cannot be read: %s", reader->file,
                                        strerrordesc_np(errno));
         return NULL;
     }
     reader->line++;
-    if (strchr(reader->text, '\n') == NULL && !feof(reader->stream)) {
+    if (strchr(reader->text, '\n') == NULL && !feof(reader->from.stream)) {
         error_set(TL_BAD_CONFIG, "the line is longer than %d bytes or holds a NUL",
                   LINE_MAX_BYTES - 2);
         fail(reader);
@@ -295,25 +299,24 @@ static void check_together(struct reader *reader)
         error_set(TL_BAD_CONFIG, "log_cust: hashed wants a log_cust_key of %d characters or more",
                   CUST_KEY_LEAST);
         place_at(reader, offsetof(struct config, log_cust), offsetof(struct config, log_cust_key));
-    } else if (strlen(config->log_cust_key) >= CUST_KEY_LEAST && !reader->is_private &&
+    } else if (strlen(config->log_cust_key) >= CUST_KEY_LEAST && !reader->from.is_private &&
                line_of(reader, offsetof(struct config, log_cust_key)) != 0) {
         error_set(TL_BAD_CONFIG,
                   "log_cust_key: others than the file's owner can read or write it (mode %04o); "
                   "chmod 600 it",
-                  (unsigned)(reader->mode & 07777));
+                  (unsigned)(reader->from.mode & 07777));
         place_at(reader, offsetof(struct config, log_cust_key),
                  offsetof(struct config, log_cust_key));
     }
 }
 
-/* TRADELOCK_BEAT_MS of beat_ms. */
-static const char *from_environment(const char *name)
+const char *config_variable(const char *name)
 {
     char variable[64] = "TRADELOCK_";
 
     text_add(variable, sizeof variable, name);
     for (char *at = variable; *at != '\0'; at++)
-        *at = (char)toupper((unsigned char)*at);
+        *at = (char)(*at == '-' ? '_' : toupper((unsigned char)*at));
     return secure_getenv(variable);
 }
 
@@ -321,7 +324,7 @@ static const char *from_environment(const char *name)
 static void take_environment(struct reader *reader)
 {
     for (size_t i = 0; i < CONFIG_SETTINGS && reader->status == TL_OK; i++) {
-        const char *value = from_environment(config_settings[i].name);
+        const char *value = config_variable(config_settings[i].name);
 
         if (value == NULL)
             continue;
@@ -360,33 +363,47 @@ static void check_shards(struct reader *reader)
         }
 }
 
-static tl_status open_file(struct reader *reader, const char *file)
+tl_status config_file_open(struct config_file *out, const char *what, const char *file)
 {
     struct stat about;
-    char resolved[TL_PATH], problem[TL_PATH + 128];
+    char resolved[TL_PATH];
     int fd;
 
-    if (writers_check(file, 1, resolved) != TL_OK) {
-        text_copy(problem, sizeof problem, tl_error_message());
-        return error_set(TL_BAD_CONFIG, "the settings file: %s", problem);
-    }
+    if (writers_check(file, 1, resolved) != TL_OK)
+        return error_prefix(TL_BAD_CONFIG, "%s", what);
     fd = open(resolved, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) != 0) {
-        error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s", file,
-                  strerrordesc_np(errno));
+        error_set(TL_BAD_CONFIG, "%s: %s cannot be opened: %s", file, what, strerrordesc_np(errno));
         if (fd >= 0)
             close(fd);
         return TL_BAD_CONFIG;
     }
-    reader->stream = fdopen(fd, "r");
-    if (reader->stream == NULL) {
+    out->stream = fdopen(fd, "r");
+    if (out->stream == NULL) {
         close(fd);
         return error_set(TL_NO_MEMORY, "%s: out of memory", file);
     }
-    reader->file = file;
-    reader->mode = about.st_mode;
-    reader->is_private = is_private(&about);
+    out->mode = about.st_mode;
+    out->is_private = is_private(&about);
     return TL_OK;
+}
+
+static tl_status read_file(struct reader *reader, const char *file)
+{
+    tl_status status = config_file_open(&reader->from, "the settings file", file);
+    int first_bad;
+
+    if (status != TL_OK)
+        return status;
+    first_bad = ini_parse_stream(next_line, reader, take_setting, reader);
+    fclose(reader->from.stream);
+    explicit_bzero(reader->text, sizeof(reader->text)); /* it may have held a password */
+    if (reader->status == TL_OK && first_bad != 0) {
+        reader->line = first_bad > 0 ? (unsigned)first_bad : reader->line;
+        error_set(TL_BAD_CONFIG, "is not of the form name = value");
+        fail(reader);
+    }
+    return reader->status;
 }
 
 tl_status config_load(struct config *config, const char *file)
@@ -398,31 +415,24 @@ tl_status config_load_for(struct config *config, const char *file, const char *s
 {
     struct reader reader = {.status = TL_OK, .suffix = suffix != NULL ? suffix : ""};
 
-    if (file == NULL || file[0] == '\0')
-        return error_set(TL_BAD_CONFIG, "no settings file was named");
+    if (file == NULL || (file[0] == '\0' && config_variable("host") == NULL))
+        return error_set(TL_BAD_CONFIG,
+                         "no settings file was named, nor a server in $TRADELOCK_HOST");
     config_defaults(&reader.config);
     text_buffer_init(&reader.sections);
-    tl_status status = open_file(&reader, file);
-    if (status != TL_OK)
-        return status;
     text_buffer_append_text(&reader.sections, "\n");
-    int first_bad = ini_parse_stream(next_line, &reader, take_setting, &reader);
-    fclose(reader.stream);
-    explicit_bzero(reader.text, sizeof(reader.text)); /* it may have held a password */
-    if (reader.status == TL_OK && first_bad != 0) {
-        reader.line = first_bad > 0 ? (unsigned)first_bad : reader.line;
-        error_set(TL_BAD_CONFIG, "is not of the form name = value");
-        fail(&reader);
-    }
+    reader.file = config_file_name(file);
+    if (file[0] != '\0')
+        reader.status = read_file(&reader, file);
     if (reader.status == TL_OK && reader.suffix[0] != '\0' && !reader.suffix_found)
-        reader.status =
-            error_set(TL_BAD_CONFIG, "%s: section [" OWN_GROUP "%s] is missing", file, suffix);
+        reader.status = error_set(TL_BAD_CONFIG, "%s: section [" OWN_GROUP "%s] is missing",
+                                  reader.file, suffix);
     if (reader.status == TL_OK)
         take_environment(&reader);
     if (reader.status == TL_OK)
         check_together(&reader);
     if (reader.status == TL_OK && reader.sections.failed)
-        reader.status = error_set(TL_NO_MEMORY, "%s: out of memory", file);
+        reader.status = error_set(TL_NO_MEMORY, "%s: out of memory", reader.file);
     if (reader.status == TL_OK)
         check_shards(&reader);
     text_buffer_free(&reader.sections);
@@ -452,6 +462,7 @@ tl_status config_find_shard(const struct config *config, const char *file, const
 {
     char list[256];
 
+    file = config_file_name(file);
     list_shards(list, sizeof list, &config->shards);
     if (shard == NULL)
         return error_set(TL_BAD_CONFIG,

@@ -16,6 +16,9 @@
 
 #include <tradelock/metrics.h>
 
+#include <stdio.h>
+#include <sys/types.h>
+
 #define CONFIG_SECOND INT64_C(1000)
 #define CONFIG_MINUTE (60 * CONFIG_SECOND)
 #define CONFIG_HOUR (60 * CONFIG_MINUTE)
@@ -153,7 +156,8 @@ struct config {
 void config_defaults(struct config *config);
 
 /* TL_OK, or TL_BAD_CONFIG with "file:line: what is wrong"; the config is unchanged then.  A variable
- * TRADELOCK_ and the setting's name in capitals (TRADELOCK_BEAT_MS) counts above the file. */
+ * TRADELOCK_ and the setting's name in capitals (TRADELOCK_BEAT_MS) counts above the file.  "": there
+ * is no file, and TRADELOCK_HOST names the server. */
 tl_status config_load(struct config *config, const char *file);
 
 /* The same, and the file must have a section [tradelock-client<suffix>]: without it libmariadb
@@ -166,6 +170,20 @@ tl_status config_find_shard(const struct config *config, const char *file, const
                             size_t *at);
 /* TL_BAD_CONFIG, with a sentence: it is no name of a fleet or a shard. */
 tl_status config_check_shard(const char *what, const char *name);
+
+/* A file that is opened to be read: nobody may write it but root and this account. */
+struct config_file {
+    FILE *stream;
+    mode_t mode;
+    int is_private; /* nobody else can read or write it: a password may stand there */
+};
+/* `what` it is, for the sentence of TL_BAD_CONFIG. */
+tl_status config_file_open(struct config_file *out, const char *what, const char *file);
+
+/* "beat_ms": the value of TRADELOCK_BEAT_MS; NULL: it is not set. */
+const char *config_variable(const char *name);
+/* The file's name, as sentences have it. */
+const char *config_file_name(const char *file);
 
 void config_policy(tl_policy *policy, const struct config *config);
 tl_status config_load_policy(tl_policy *policy, const char *file);

@@ -340,7 +340,7 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
 {
     char group[64], over[sizeof CLIENT_GROUP + 1 + CONFIG_SHARD_MAX];
     pool_options wanted = {
-        .connect = {.option_file = options->config_file,
+        .connect = {.option_file = options->config_file[0] != '\0' ? options->config_file : NULL,
                     .group = group,
                     .over_group = client->shard != NULL ? over : NULL,
                     .database = options->database,

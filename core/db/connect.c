@@ -17,6 +17,7 @@
 #include "db/db_internal.h"
 
 #include "base/clock.h"
+#include "base/config_client.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -70,7 +71,8 @@ static tl_status read_settings(MYSQL *mysql, const db_options *options)
     if (options->option_file && access(options->option_file, R_OK))
         return error_set(TL_BAD_CONFIG, "the settings file %s cannot be read",
                          options->option_file);
-    if (options->option_file == NULL || options->over_group == NULL)
+    if (!config_connection_is_set() &&
+        (options->option_file == NULL || options->over_group == NULL))
         return read_file(mysql, options->option_file, options);
     status = db_layers_open(&layers, options);
     if (status == TL_OK)
@@ -102,8 +104,11 @@ static tl_status check_database(const MYSQL *mysql, const db_options *options)
 
     if (named && *named)
         return TL_OK;
-    return error_set(TL_BAD_CONFIG, "%s: no database is named; [%s] needs a line database=NAME",
-                     options->option_file ? options->option_file : "the settings", options->group);
+    return error_set(
+        TL_BAD_CONFIG,
+        "%s: no database is named; [%s] needs a line database=NAME, or the environment "
+        "TRADELOCK_DATABASE=NAME",
+        options->option_file ? options->option_file : "the settings", options->group);
 }
 
 static int host_is_loopback(const char *host)

@@ -145,8 +145,8 @@ tl_status db_settings_read(MYSQL **out, const db_options *options);
 
 /* -- layers.c -- */
 
-/* The settings file with the lines of options->over_group above those of options->group; to be
- * closed, also after an error. */
+/* The settings file with the environment's lines above those of options->group, and those of
+ * options->over_group above both; to be closed, also after an error. */
 typedef struct db_layers {
     FILE *file; /* NULL: there is none */
     char path[32];

@@ -1,13 +1,15 @@
 /*
- * A settings file of which one section counts above another: [tradelock-client-a] above
- * [tradelock-client].  Touches the settings file, and a file in memory.
+ * A settings file with more lines that count above those of [tradelock-client]: what the environment
+ * says, and above that [tradelock-client-a].  Touches the settings file, and a file in memory.
  *
  * libmariadb reads one section besides [client], and where a name stands twice its last line
  * counts.  So it is given a copy in memory, which no path leads to, in which both sections have the
  * name of the first and the lines of the second come last.  All other lines stand where they stood.
+ * Without a settings file the copy has the environment's lines alone.
  */
 #include "db/db_internal.h"
 
+#include "base/config_client.h"
 #include "base/error.h"
 
 #include <ctype.h>
@@ -40,7 +42,7 @@ static void copy_lines(FILE *to, FILE *from, const char *over_group, int over)
         const int begins = line[strspn(line, " \t\r\f\v")] == '[';
 
         if (begins)
-            is_over = is_section(line, over_group);
+            is_over = over_group != NULL && is_section(line, over_group);
         if (is_over == over && !(begins && is_over))
             fprintf(to, "%s%s", line, strchr(line, '\n') != NULL ? "" : "\n");
     }
@@ -51,20 +53,20 @@ static void copy_lines(FILE *to, FILE *from, const char *over_group, int over)
 
 static tl_status copy(FILE *to, const db_options *options)
 {
-    FILE *from = fopen(options->option_file, "re");
-    int failed;
+    const char *file = options->option_file != NULL ? options->option_file : "/dev/null";
+    FILE *from = fopen(file, "re");
+    tl_status status;
 
     if (from == NULL)
-        return error_set(TL_BAD_CONFIG, "the settings file %s cannot be read",
-                         options->option_file);
+        return error_set(TL_BAD_CONFIG, "the settings file %s cannot be read", file);
     copy_lines(to, from, options->over_group, 0);
     fprintf(to, "[%s]\n", options->group);
+    status = config_connection_write(to);
     copy_lines(to, from, options->over_group, 1);
-    failed = ferror(from);
+    if (status == TL_OK && ferror(from))
+        status = error_set(TL_BAD_CONFIG, "the settings file %s cannot be read", file);
     fclose(from);
-    return failed ? error_set(TL_BAD_CONFIG, "the settings file %s cannot be read",
-                              options->option_file)
-                  : TL_OK;
+    return status;
 }
 
 tl_status db_layers_open(db_layers *layers, const db_options *options)

@@ -107,7 +107,7 @@ static tl_status load(struct config *config, const tl_client_options *client)
 
     if (status == TL_OK && config->shards.count == 0)
         return error_set(TL_BAD_CONFIG, "%s: this file names no shards: it is of no fleet",
-                         client->config_file);
+                         config_file_name(client->config_file));
     return status;
 }
 

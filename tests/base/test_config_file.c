@@ -227,6 +227,91 @@ TEST(test_environment)
     unsetenv("TRADELOCK_SESSION_MS");
 }
 
+/* Without a file there is what the environment says, if it names a server. */
+TEST(test_environment_alone)
+{
+    struct config config;
+
+    setenv("TRADELOCK_HOST", "a, b:3307", 1);
+    setenv("TRADELOCK_POOL_SIZE", "3", 1);
+    assert_int_equal(config_load(&config, ""), TL_OK);
+    assert_int_equal(config.pool_size, 3);
+    assert_int_equal(config.beat_ms, 1000);
+    assert_problem(config_load(&config, NULL), TL_BAD_CONFIG,
+                   "no settings file was named, nor a server in $TRADELOCK_HOST");
+    assert_problem(config_load_for(&config, "", "-other"), TL_BAD_CONFIG,
+                   "the environment (TRADELOCK_...): section [tradelock-client-other] is missing");
+    unsetenv("TRADELOCK_POOL_SIZE");
+    unsetenv("TRADELOCK_HOST");
+}
+
+/* TL_OK: `wanted` is what the environment says of the connection; else the sentence. */
+static void assert_connection(tl_status status, const char *wanted)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+
+    assert_non_null(to);
+    assert_int_equal(config_connection_write(to), status);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(status == TL_OK ? text : tl_error_message(), wanted);
+    free(text);
+}
+
+static void assert_password(const char *bytes, mode_t mode, tl_status status, const char *wanted)
+{
+    char sentence[400];
+
+    settings_write(bytes, strlen(bytes), mode);
+    snprintf(sentence, sizeof sentence, status == TL_OK ? "%.0s%s" : "%s: %s", settings_path,
+             wanted);
+    assert_connection(status, sentence);
+}
+
+TEST(test_connection_of_the_environment)
+{
+    char longer[1200];
+
+    assert_false(config_connection_is_set());
+    assert_connection(TL_OK, "");
+    setenv("TRADELOCK_HOST", "a, b:3307", 1);
+    setenv("TRADELOCK_SSL_CA", "/a\\b", 1);
+    setenv("TRADELOCK_PORT", "tcp://10.0.0.1:3306", 1); /* of Kubernetes */
+    assert_true(config_connection_is_set());
+    assert_connection(TL_OK, "host = \"a, b:3307\"\nssl-ca = \"/a\\\\b\"\n");
+    unsetenv("TRADELOCK_PORT");
+    unsetenv("TRADELOCK_SSL_CA");
+    setenv("TRADELOCK_HOST", "", 1);
+    assert_connection(TL_BAD_CONFIG,
+                      "the environment (TRADELOCK_...): host: it is of 1 to 1024 bytes");
+    setenv("TRADELOCK_HOST", "a\nuser=root", 1);
+    assert_connection(TL_BAD_CONFIG,
+                      "the environment (TRADELOCK_...): host: it is more than one line");
+    unsetenv("TRADELOCK_HOST");
+
+    setenv("TRADELOCK_PASSWORD_FILE", settings_path, 1);
+    assert_password(" a\\\"'# \r\n", 0600, TL_OK, "password = \" a\\\\\"'# \"\n");
+    assert_password("a", 0400, TL_OK, "password = \"a\"\n");
+    assert_password("a\nb", 0600, TL_BAD_CONFIG, "it is more than one line");
+    assert_password("\n", 0600, TL_BAD_CONFIG, "it is of 1 to 1024 bytes");
+    memset(longer, 'a', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    assert_password(longer, 0600, TL_BAD_CONFIG, "it is of 1 to 1024 bytes");
+    assert_password("a", 0644, TL_BAD_CONFIG,
+                    "others than its owner can read or write it (mode 0644); chmod 600 it");
+    chmod(settings_path, 0600);
+    setenv("TRADELOCK_PASSWORD", "secret", 1);
+    assert_connection(TL_BAD_CONFIG,
+                      "TRADELOCK_PASSWORD: others can see an environment; put the password into a "
+                      "file, and name that in TRADELOCK_PASSWORD_FILE");
+    unsetenv("TRADELOCK_PASSWORD");
+    setenv("TRADELOCK_PASSWORD_FILE", "/nonexistent/p", 1);
+    assert_connection(TL_BAD_CONFIG,
+                      "TRADELOCK_PASSWORD_FILE: /nonexistent/p: No such file or directory");
+    unsetenv("TRADELOCK_PASSWORD_FILE");
+}
+
 TEST(test_writable_by_all)
 {
     struct config config;
@@ -279,8 +364,10 @@ TEST(test_no_file)
     struct config config;
     char wanted[200];
 
-    assert_problem(config_load(&config, NULL), TL_BAD_CONFIG, "no settings file was named");
-    assert_problem(config_load(&config, ""), TL_BAD_CONFIG, "no settings file was named");
+    assert_problem(config_load(&config, NULL), TL_BAD_CONFIG,
+                   "no settings file was named, nor a server in $TRADELOCK_HOST");
+    assert_problem(config_load(&config, ""), TL_BAD_CONFIG,
+                   "no settings file was named, nor a server in $TRADELOCK_HOST");
     assert_problem(config_load(&config, "/nowhere/a.cnf"), TL_BAD_CONFIG,
                    "the settings file: /nowhere/a.cnf: No such file or directory");
     snprintf(wanted, sizeof(wanted), "the settings file: %s is not a regular file",

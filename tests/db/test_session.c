@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static database *base;
@@ -195,6 +196,58 @@ TEST(refusals_are_sentences)
     assert_int_equal(try_options(lines), TL_NO_SCHEMA);
     expect_message("there is no such database: Unknown database 'tl_no_such_database'; "
                    "create it, then run `tradelock migrate`");
+}
+
+/* The environment counts above the file, below a shard's section, and is enough without a file. */
+TEST(the_environment_names_a_server)
+{
+    static const char password[] = "it's \"a\" \\n; # word\\";
+    char path[64], password_file[] = "/tmp/tradelock.password.XXXXXX", quoted[96];
+    db_options options = options_at(NULL);
+    db *connection = NULL;
+    const int fd = mkstemp(password_file);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, password, strlen(password)), strlen(password));
+    close(fd);
+    mysql_real_escape_string(plain, quoted, password, strlen(password));
+    database_run(plain,
+                 "CREATE OR REPLACE USER somebody@localhost IDENTIFIED BY '%s';"
+                 "GRANT SELECT ON %s.* TO somebody@localhost",
+                 quoted, database_name(base));
+    setenv("TRADELOCK_HOST", server_socket(server_shared()), 1);
+    setenv("TRADELOCK_USER", "somebody", 1);
+    setenv("TRADELOCK_DATABASE", database_name(base), 1);
+    setenv("TRADELOCK_PASSWORD_FILE", password_file, 1);
+    db_hosts hosts;
+    assert_int_equal(db_hosts_read(&hosts, &options), TL_OK);
+    assert_int_equal(hosts.count, 1);
+    options.host = &hosts.host[0];
+    connection = open_with(&options);
+    assert_true(db_usable(connection));
+    db_close(connection);
+
+    write_options(path, sizeof path, "user=nobody\n[tradelock-client-a]\nuser=another");
+    options.option_file = path;
+    connection = open_with(&options);
+    db_close(connection);
+    options.over_group = "tradelock-client-a";
+    connection = NULL;
+    assert_int_equal(db_open(&connection, &options), TL_ACCESS_DENIED);
+    expect_message("'another'@'localhost'");
+    unlink(path);
+
+    options = options_at(NULL);
+    options.host = &hosts.host[0];
+    assert_int_equal(chmod(password_file, 0644), 0);
+    assert_int_equal(db_open(&connection, &options), TL_BAD_CONFIG);
+    expect_message("others than its owner can read or write it (mode 0644)");
+    unlink(password_file);
+    unsetenv("TRADELOCK_HOST");
+    unsetenv("TRADELOCK_USER");
+    unsetenv("TRADELOCK_DATABASE");
+    unsetenv("TRADELOCK_PASSWORD_FILE");
+    database_run(plain, "DROP USER somebody@localhost");
 }
 
 TEST(tables_without_rights)

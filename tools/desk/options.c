@@ -67,7 +67,7 @@ static int check_files(void)
     if ((options.certificate_file == NULL) != (options.key_file == NULL))
         return usage_error("--tls-cert and --tls-key go together");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (files[i] != NULL && access(files[i], R_OK) != 0)
+        if (files[i] != NULL && files[i][0] != '\0' && access(files[i], R_OK) != 0)
             return usage_error("%s cannot be read", files[i]);
     if (!is_loopback && options.certificate_file == NULL && !options.is_behind_proxy)
         return usage_error(

@@ -371,7 +371,7 @@ static const char *find_config(void)
         return from_environment;
     if (access("/etc/tradelock.cnf", F_OK) == 0)
         return "/etc/tradelock.cnf";
-    return NULL;
+    return getenv("TRADELOCK_HOST") != NULL ? "" : NULL;
 }
 
 /* Debugging lines are for those who run a service. */
@@ -397,7 +397,7 @@ const char *command_config(void)
 
     if (file == NULL)
         fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
-              "or make /etc/tradelock.cnf\n",
+              "or make /etc/tradelock.cnf, or name a server in $TRADELOCK_HOST\n",
               stderr);
     return file;
 }

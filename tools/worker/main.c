@@ -33,11 +33,12 @@
 #define LOOK_MS 100
 
 static const char usage[] =
-    "usage: tradelock-worker --config FILE --plugin FILE [OPTION]...\n"
+    "usage: tradelock-worker [--config FILE] --plugin FILE [OPTION]...\n"
     "\n"
     "Brings trades to an end that their service left undone.\n"
     "\n"
-    "  --config FILE        settings and connection\n"
+    "  --config FILE        settings and connection; without it, $TRADELOCK_HOST and the\n"
+    "                       like name the server\n"
     "  --plugin FILE        the service's workflows: a shared object with the entry of\n"
     "                       tradelock/plugin.h; it and all folders above it may be\n"
     "                       written by root and this account alone\n"
@@ -172,8 +173,8 @@ static int read_options(settings *s, int argc, char **argv)
     }
     if (optind < argc)
         return bad("it takes no argument", argv[optind]);
-    if (s->host.config_file == NULL || s->plugin_file == NULL) {
-        fputs(PROGRAM ": --config and --plugin are needed; try --help\n", stderr);
+    if (s->plugin_file == NULL) {
+        fputs(PROGRAM ": --plugin is needed; try --help\n", stderr);
         return EXIT_USAGE;
     }
     return -1;
@@ -475,8 +476,9 @@ static tl_status look(settings *s)
 
 int main(int argc, char **argv)
 {
-    settings s = {.host = {.program = PROGRAM, .least = TL_WARNING, .serves_fleets = 1},
-                  .worker = TL_WORKER_OPTIONS_INIT};
+    settings s = {
+        .host = {.program = PROGRAM, .config_file = "", .least = TL_WARNING, .serves_fleets = 1},
+        .worker = TL_WORKER_OPTIONS_INIT};
     int code = read_options(&s, argc, argv);
     sigset_t signals;
     tl_status status;

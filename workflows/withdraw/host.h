@@ -8,7 +8,7 @@
 
 typedef struct host_options {
     const char *program;      /* on the session row, and before each log line */
-    const char *config_file;  /* settings and connection */
+    const char *config_file;  /* settings and connection; "": those of the environment alone */
     const char *group_suffix; /* or NULL */
     const char *shard;        /* of a file that names shards, this one alone; or NULL */
     const tl_plugin *plugin;

@@ -19,14 +19,15 @@
 #define DAY_MS INT64_C(86400000)
 
 static const char usage[] =
-    "usage: tradelock-withdraw --config FILE [OPTION]... FILE.csv\n"
+    "usage: tradelock-withdraw [--config FILE] [OPTION]... FILE.csv\n"
     "\n"
     "Runs the withdrawals of a CSV file, each exactly once.  The header must be\n" ROWS_HEADER
     ".  A line that cannot be a\n"
     "withdrawal is answered \"bad\" and stops nothing.\n"
     "\n"
     "  --config FILE         settings and connection; [service-withdraw] channel_url names\n"
-    "                        the channel, and what it promises stands beside it\n"
+    "                        the channel, and what it promises stands beside it.  Each may\n"
+    "                        come from the environment: TRADELOCK_HOST, WITHDRAW_CHANNEL_URL\n"
     "  --threads N           withdrawals at once, 1 to 256 (default 8)\n"
     "  --batch NAME          they belong to this batch, of which `tradelock ls --batch`\n"
     "                        tells how far it is; the same file again resumes it.  Each\n"
@@ -150,8 +151,8 @@ static int read_options(options *self, int argc, char **argv)
         if (code >= 0)
             return code;
     }
-    if (self->host.config_file == NULL || optind != argc - 1)
-        return fail(EXIT_USAGE, "", "--config and one FILE.csv are needed; try --help");
+    if (optind != argc - 1)
+        return fail(EXIT_USAGE, "", "one FILE.csv is needed; try --help");
     self->file = argv[optind];
     self->host.threads = (unsigned)self->threads;
     return -1;
@@ -326,6 +327,7 @@ static int serve(const options *with, rows *all)
 int main(int argc, char **argv)
 {
     options with = {.host = {.program = PROGRAM,
+                             .config_file = "",
                              .plugin = &tradelock_plugin,
                              .least = TL_WARNING,
                              .serves_fleets = 1},

@@ -379,9 +379,10 @@ typedef struct tl_client tl_client;
 typedef void (*tl_loss_fn)(void *context);
 
 typedef struct tl_client_options {
-    unsigned version;         /* TL_CLIENT_OPTIONS_VERSION */
-    unsigned flags;           /* TL_CLIENT_... */
-    const char *config_file;  /* settings and connection; see config/tradelock.cnf */
+    unsigned version; /* TL_CLIENT_OPTIONS_VERSION */
+    unsigned flags;   /* TL_CLIENT_... */
+    /* Settings and connection; see config/tradelock.cnf.  "": those of the environment alone. */
+    const char *config_file;
     const char *program;      /* on the session row; default "tradelock" */
     const char *operations;   /* on the session row: what this process serves; or NULL */
     const char *group_suffix; /* read [tradelock-client<suffix>]; NULL for none */

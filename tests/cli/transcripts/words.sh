@@ -73,6 +73,13 @@ settings() {
     "$@"
 }
 
+# alone [NAME=VALUE...] COMMAND...: without a file of settings; the environment says what it would.
+alone() {
+    env TRADELOCK_CONFIG= TRADELOCK_HOST="$(sed -n 's/^socket=//p' "$ADMIN" | head -n 1)" \
+        TRADELOCK_USER="$(sed -n 's/^user=//p' "$ADMIN" | head -n 1)" \
+        TRADELOCK_DATABASE="$(sed -n 's/^database=//p' "$ADMIN" | head -n 1)" "$@"
+}
+
 # told SERIAL OPTION...: evidence about the trade, of a web-hook.
 told() {
     serial=$1

@@ -35,8 +35,9 @@ typedef struct tl_plugin {
     const char
         *name; /* for the log, the session row and systemd: 1 to 64 visible ASCII characters */
     /*
-     * Registers the workflows.  config_file is the program's settings file: a plug-in keeps its own
-     * settings in a section [service-NAME] there, which the library passes over.  *state is NULL
+     * Registers the workflows.  config_file is the program's settings file, "" if it has none: a
+     * plug-in keeps its own settings in a section [service-NAME] there, which the library passes
+     * over.  *state is NULL
      * before, and handed to close().
      *
      * TL_OK; or another status, with a sentence left by tl_error_report() or by the call of the
