@@ -1,5 +1,6 @@
-/* The HTTP side of metrics, over libmicrohttpd: one thread, one scrape after the other.  Touches
- * its socket, and calls the program's page. */
+/* The HTTP side of metrics, over libmicrohttpd: a thread for each connection, so that a page that
+ * waits for a database keeps nobody from /healthz; one page after the other.  Touches its socket, and
+ * calls the program's page. */
 #include "metrics_server.h"
 
 #include <stdio.h>
@@ -49,6 +50,7 @@ struct metrics_server {
     metrics_health_fn health; /* or NULL */
     void *health_context;
     struct peers peers;
+    pthread_mutex_t page_mutex; /* held while page() runs */
     char url[URL_SPACE];
 };
 
@@ -110,8 +112,12 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned code, con
 static enum MHD_Result send_page(metrics_server *server, struct MHD_Connection *connection)
 {
     struct text text = {.bytes = NULL};
+    tl_status status;
 
-    if (server->page(server->context, add, &text) == TL_OK)
+    pthread_mutex_lock(&server->page_mutex);
+    status = server->page(server->context, add, &text);
+    pthread_mutex_unlock(&server->page_mutex);
+    if (status == TL_OK)
         return answer(connection, MHD_HTTP_OK, TL_METRICS_TYPE, &text);
     free(text.bytes);
     return say(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, tl_error_message());
@@ -119,7 +125,7 @@ static enum MHD_Result send_page(metrics_server *server, struct MHD_Connection *
 
 static enum MHD_Result tell_health(metrics_server *server, struct MHD_Connection *connection)
 {
-    if (server->health(server->health_context) == TL_OK)
+    if (server->health == NULL || server->health(server->health_context) == TL_OK)
         return say(connection, MHD_HTTP_OK, "it works");
     return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, tl_error_message());
 }
@@ -141,7 +147,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     peers_set_waiting(&((metrics_server *)context)->peers, connection, 0);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is answered");
-    if (strcmp(path, "/healthz") == 0 && ((metrics_server *)context)->health != NULL)
+    if (strcmp(path, "/healthz") == 0)
         return tell_health(context, connection);
     if (strcmp(path, "/metrics") != 0)
         return say(connection, MHD_HTTP_NOT_FOUND, "the metrics are at /metrics");
@@ -182,6 +188,13 @@ static void write_url(metrics_server *server, const struct sockaddr_in *address)
              info != NULL ? info->port : ntohs(address->sin_port));
 }
 
+static void free_server(metrics_server *server)
+{
+    pthread_mutex_destroy(&server->page_mutex);
+    peers_destroy(&server->peers);
+    free(server);
+}
+
 metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, void *context,
                                      metrics_health_fn health, void *health_context, char *problem,
                                      size_t space)
@@ -205,18 +218,19 @@ metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, v
     server->health = health;
     server->health_context = health_context;
     peers_init(&server->peers, CONNECTIONS_MAX);
+    pthread_mutex_init(&server->page_mutex, NULL);
     fd = listening_socket(&address);
     if (fd >= 0)
         server->daemon = MHD_start_daemon(
-            MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, server,
-            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
-            MHD_OPTION_NOTIFY_CONNECTION, peers_notify, &server->peers, MHD_OPTION_CONNECTION_LIMIT,
-            CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_END);
+            MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
+            NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
+            on_end, server, MHD_OPTION_NOTIFY_CONNECTION, peers_notify, &server->peers,
+            MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+            IDLE_TIMEOUT_S, MHD_OPTION_END);
     if (server->daemon == NULL) {
         snprintf(problem, space, "metrics cannot be served at %s: %s", listen,
                  fd < 0 ? strerror(errno) : "no thread can be had");
-        peers_destroy(&server->peers);
-        free(server);
+        free_server(server);
         return NULL;
     }
     write_url(server, &address);
@@ -233,8 +247,7 @@ void metrics_server_stop(metrics_server *server)
     if (server == NULL)
         return;
     MHD_stop_daemon(server->daemon);
-    peers_destroy(&server->peers);
-    free(server);
+    free_server(server);
 }
 
 #else

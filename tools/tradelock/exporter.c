@@ -579,7 +579,7 @@ const struct command command_exporter = {
             "is enough for a database, or for all shards of a fleet: then each line has a label\n"
             "shard, and a shard that is down holds up no other; --shard NAME tells one alone.  It\n"
             "needs a reader's account, and reads by index, however many trades have ended.  While\n"
-            "the server is away it says tradelock_up 0.\n",
+            "the server is away it says tradelock_up 0, and /healthz that it works all the same.\n",
     .examples = "  tradelock exporter --config /etc/tradelock-exporter.cnf\n",
     .options = options,
     .help_width = 20,

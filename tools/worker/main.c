@@ -239,7 +239,7 @@ struct running {
     metrics_server *metrics;
     either worker;
     int leaves;           /* it takes nothing new */
-    atomic_int has_begun; /* for the thread of the metrics, which then looks at the worker */
+    atomic_int has_begun; /* for the threads of the metrics, which then look at the worker */
 };
 
 /* Before anything is closed, since each call of the library ends the message of the one before. */
@@ -251,7 +251,7 @@ static tl_status told_of(tl_status status)
     return status;
 }
 
-/* On the thread of the metrics, which ends before the worker is freed. */
+/* On a thread of the metrics, which ends before the worker is freed. */
 static tl_status tell_health(void *context)
 {
     struct running *r = context;

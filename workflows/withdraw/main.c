@@ -38,7 +38,7 @@ static const char usage[] =
     "  --patience-ms N       repeat what the server could not take, while nothing else is\n"
     "                        taken (default 60000); then the rest is not begun\n"
     "  --final-wait-ms N     wait so long until no trade is in process (default 0)\n"
-    "  --metrics             serve its metrics where metrics_listen says\n"
+    "  --metrics             serve its metrics, and /healthz, where metrics_listen says\n"
     "  --verbose             log every step\n"
     "  --json-log            log lines are JSON objects\n"
     "  --help, --version     print this, or the version, and end\n"
@@ -200,6 +200,14 @@ static int are_one_file(const char *one, const char *other)
 
 /* ------------------------------------------------------------------------------ paying -- */
 
+/* On a thread of the metrics. */
+static tl_status tell_health(void *client)
+{
+    return tl_client_alive_ms(client) > 0
+               ? TL_OK
+               : tl_error_report(TL_UNREACHABLE, "no heartbeat is confirmed, so nothing is begun");
+}
+
 /* Metrics are those of one client. */
 static int open_metrics(const host *here, metrics_server **metrics)
 {
@@ -208,7 +216,8 @@ static int open_metrics(const host *here, metrics_server **metrics)
     if (here->fleet != NULL)
         return fail(EXIT_USAGE, "--metrics",
                     "metrics are served for one database, not for a fleet");
-    if (metrics_server_open(metrics, here->client, NULL, NULL, problem, sizeof problem) != 0)
+    if (metrics_server_open(metrics, here->client, tell_health, here->client, problem,
+                            sizeof problem) != 0)
         return fail(EXIT_USAGE, "", problem);
     return EXIT_DONE;
 }
