@@ -309,7 +309,7 @@ static tl_status begin(struct running *r, const settings *s, int is_first)
     return TL_OK;
 }
 
-/* As if it had never been blocked. */
+/* As if it had never been blocked; for process 1, as in a container, the kernel drops the signal. */
 static void die_of(int signal)
 {
     sigset_t only;
@@ -320,6 +320,7 @@ static void die_of(int signal)
     sigaddset(&only, signal);
     (void)raise(signal);
     sigprocmask(SIG_UNBLOCK, &only, NULL);
+    _exit(128 + signal);
 }
 
 static void end(struct running *r)
