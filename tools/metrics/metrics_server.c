@@ -39,7 +39,7 @@ int metrics_server_open(metrics_server **out, const tl_client *client, metrics_h
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define CONNECTIONS_MAX 16u
+#define CONNECTIONS_MAX PEERS_MOST
 #define IDLE_TIMEOUT_S 10u
 #define URL_SPACE 64
 
