@@ -874,13 +874,21 @@ void complete_one(const tradelock::client &client)
 
 struct submitting {
     channel bank;
-    tradelock::client client = open();
+    std::atomic<int> alarms{0};
+    tradelock::client client = open_heard();
     tradelock::workflows workflows{client};
     std::map<std::string, tl_status> over;
 
     explicit submitting(const std::string &op)
     {
         workflows.add(paying(bank, op));
+    }
+    tradelock::client open_heard()
+    {
+        tradelock::client_options options{config.c_str()};
+
+        options.log = [this](const tl_log_line &line) { alarms += line.level == TL_ALARM; };
+        return tradelock::client{options};
     }
     // Submits it, with a request that is gone afterwards.
     tl_status submit(const std::string &of, const std::string &op,
@@ -1009,7 +1017,7 @@ void test_submit_and_leave()
         run.send_end(loop->pay(run));
     }) == TL_OK);
     loop->workflows = tradelock::workflows{loop->client};
-    EXPECT(loop->await(last) == TL_SUCCEEDED && booked(last) == 1);
+    EXPECT(loop->await(last) == TL_SUCCEEDED && booked(last) == 1 && loop->alarms == 0);
 }
 
 /* ------------------------------------------------------------ what others have -- */
