@@ -467,6 +467,11 @@ TEST(test_many_at_once)
                                      "SELECT COUNT(*) * 10 + SUM(serial_no = 'MANY-1') FROM "
                                      "trade_resolution WHERE serial_no LIKE 'MANY-_' AND part = 2"),
                      11);
+    /* The record of both acts says that nothing is left. */
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) FROM tl_act WHERE said LIKE '--as failed %%' "
+                                     "AND counts = 'left=0' AND ended_at IS NOT NULL"),
+                     2);
     database_run(operators.h.sql,
                  "UPDATE trade_lock t JOIN trade_lock o ON o.serial_no = 'EVIDENCE-1' AND o.lane = "
                  "'S' SET t.channel = o.channel, t.rev = t.rev + 1, t.step = 'test' WHERE "

@@ -4,6 +4,7 @@
  * The page shows the payments, and its form has a digest of them and of their trades.  What is sent
  * is done only if both are still so, each payment under what was seen of its trade.
  */
+#include "act_run.h"
 #include "audit_run.h"
 #include "filing.h"
 #include "now.h"
@@ -230,11 +231,26 @@ void page_file(struct visit *visit)
 /* -------------------------------------------------------------------- filing -- */
 
 struct done {
-    size_t filed, conflicts;
+    struct visit *visit;
+    const struct file *file;
+    uint64_t filed, conflicts;
     tl_status status; /* why it broke off */
     char why[512];
     char acts[256]; /* "act 7 at shard a, act 3 at shard b" */
 };
+
+static const char *source_of(const struct visit *visit)
+{
+    return form_get(&visit->request->body, "source");
+}
+
+static tl_status file_one(void *context, tl_client *client, uint64_t act_no, uint64_t row)
+{
+    const struct done *done = context;
+
+    return filing_one(&done->file->filing.rows[row], client, act_no, row + 1,
+                      source_of(done->visit));
+}
 
 static void say_act(struct done *done, uint64_t act_no, const char *shard)
 {
@@ -245,54 +261,47 @@ static void say_act(struct done *done, uint64_t act_no, const char *shard)
 }
 
 /* Those of one shard, as rows of one act. */
-static void file_shard(struct visit *visit, const struct file *file, size_t shard,
-                       struct done *done)
+static void file_shard(struct done *done, size_t shard)
 {
+    const struct file *file = done->file;
+    struct visit *visit = done->visit;
     const size_t first = file->row[shard];
     const size_t end = file->row[shard + 1] < file->count ? file->row[shard + 1] : file->count;
-    const char *source = form_get(&visit->request->body, "source");
-    char said[1024], counts[64];
-    tl_act act = {.version = TL_ACT_VERSION,
-                  .what = "evidence add",
-                  .said = said,
-                  .actor = visit->session->user,
-                  .reason = form_get(&visit->request->body, "reason"),
-                  .planned = end - first};
-    uint64_t act_no = 0;
-    size_t row = first;
+    char said[1024];
+    struct act_run run = {.act = {.version = TL_ACT_VERSION,
+                                  .what = "evidence add",
+                                  .said = said,
+                                  .actor = visit->session->user,
+                                  .reason = form_get(&visit->request->body, "reason"),
+                                  .planned = end - first},
+                          .first = first,
+                          .each = file_one,
+                          .is_of_row = filing_is_of_row,
+                          .context = done};
 
     if (first >= end)
         return;
-    snprintf(said, sizeof said, "desk: --statement %s --source %s", file->compared->name, source);
+    snprintf(said, sizeof said, "desk: --statement %s --source %s", file->compared->name,
+             source_of(visit));
     done->status = visit_go_to(visit, shard);
     if (done->status == TL_OK)
-        done->status = tl_act_begin(visit->client, &act, &act_no);
-    for (; done->status == TL_OK && row < end; row++) {
-        const tl_status one =
-            filing_one(&file->filing.rows[row], visit->client, act_no, row - first + 1, source);
-
-        done->filed += one == TL_OK || one == TL_IN_CONFLICT;
-        done->conflicts += one == TL_IN_CONFLICT;
-        if (one != TL_OK && one != TL_IN_CONFLICT && !filing_is_of_row(one))
-            done->status = one;
-    }
+        done->status = act_run(&run, visit->client);
     if (done->status != TL_OK)
         snprintf(done->why, sizeof done->why, "%s", said_by(done->status));
-    if (act_no == 0)
-        return;
-    say_act(done, act_no, visit_shard(visit));
-    snprintf(counts, sizeof counts, "left=%zu", end - row);
-    (void)tl_act_end(visit->client, act_no, counts);
+    if (run.act_no != 0)
+        say_act(done, run.act_no, visit_shard(visit));
+    done->filed += run.done;
+    done->conflicts += run.conflicts;
 }
 
 static void file_all(struct visit *visit, const struct file *file)
 {
-    struct done done = {.status = TL_OK};
+    struct done done = {.visit = visit, .file = file, .status = TL_OK};
     char sentence[NOTICE_TEXT];
     size_t size;
 
     for (size_t i = 0; done.status == TL_OK && i < shards_count(visit->session->shards); i++)
-        file_shard(visit, file, i, &done);
+        file_shard(&done, i);
     if (done.status != TL_OK && done.filed == 0) {
         write_file(visit, http_of(done.status), file, done.why);
         return;

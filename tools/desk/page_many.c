@@ -4,6 +4,7 @@
  * The page shows the trades, and its form has their number and a digest of their keys and fences.
  * What is sent is done only if the list is still that one, each trade under the fence that was seen.
  */
+#include "act_run.h"
 #include "command.h"
 #include "judge.h"
 #include "now.h"
@@ -283,20 +284,20 @@ void page_many(struct visit *visit)
 
 /* ------------------------------------------------------------------ deciding -- */
 
-static tl_status do_one(struct visit *visit, const struct many *many, uint64_t act_no, size_t i,
-                        const char *reason)
+static tl_status do_one(void *context, tl_client *client, uint64_t act_no, uint64_t row)
 {
-    const tl_view *view = &many->rows.views[i];
+    const struct many *many = context;
+    const tl_view *view = &many->rows.views[row];
     tl_resolution one = TL_RESOLUTION_INIT;
 
     one.key = (tl_key){view->serial_no, view->cust_no, view->op_code};
     if (many->act == ACT_RETRY)
-        return tl_act_retry(visit->client, act_no, i + 1, &one.key, view->fence);
+        return tl_act_retry(client, act_no, row + 1, &one.key, view->fence);
     one.fence = view->fence;
     one.decision = many->as;
-    one.actor = visit->session->user;
-    one.reason = reason;
-    return tl_act_resolve(visit->client, act_no, i + 1, &one, many->act_no);
+    one.actor = many->visit->session->user;
+    one.reason = form_get(&many->visit->request->body, "reason");
+    return tl_act_resolve(client, act_no, row + 1, &one, many->act_no);
 }
 
 /* Of which list it is, for the record. */
@@ -314,14 +315,20 @@ static void say_list(char *to, size_t space, const struct ref *search)
 }
 
 /* Each under the fence that was seen, as rows of one act. */
-static void do_all(struct visit *visit, const struct many *many)
+static void do_all(struct visit *visit, struct many *many)
 {
     static const char *const whats[] = {"", "retry", "resolve propose", "resolve confirm"};
     const char *ref = form_get(&visit->request->body, "r");
     char list[800], said[1024], sentence[NOTICE_TEXT];
-    tl_act act = TL_ACT_INIT;
-    uint64_t act_no = 0;
-    size_t done = 0, row = 0;
+    struct act_run run = {.act = {.version = TL_ACT_VERSION,
+                                  .what = whats[many->act],
+                                  .said = said,
+                                  .actor = visit->session->user,
+                                  .reason = form_get(&visit->request->body, "reason"),
+                                  .planned = many->rows.count},
+                          .each = do_one,
+                          .is_of_row = judge_is_of_row,
+                          .context = many};
     tl_status status;
 
     say_list(list, sizeof list, &many->search);
@@ -332,30 +339,16 @@ static void do_all(struct visit *visit, const struct many *many)
     else
         snprintf(said, sizeof said, "--as %s --act %" PRIu64, tl_decision_name(many->as),
                  many->act_no);
-    act.what = whats[many->act];
-    act.said = said;
-    act.actor = visit->session->user;
-    act.reason = form_get(&visit->request->body, "reason");
-    act.planned = many->rows.count;
-    status = tl_act_begin(visit->client, &act, &act_no);
-    for (; status == TL_OK && row < many->rows.count; row++) {
-        const tl_status one = do_one(visit, many, act_no, row, act.reason);
-
-        done += one == TL_OK;
-        if (one != TL_OK && !judge_is_of_row(one))
-            status = one;
-    }
-    if (act_no != 0)
-        (void)tl_act_end(visit->client, act_no, NULL);
-    if (status != TL_OK && done == 0) {
+    status = act_run(&run, visit->client);
+    if (status != TL_OK && run.done == 0) {
         write_many(visit, http_of(status), many, said_by(status));
         return;
     }
     now_forget(visit->desk->now);
     snprintf(sentence, sizeof sentence,
-             "%zu of %zu done, on record as act %" PRIu64
+             "%" PRIu64 " of %zu done, on record as act %" PRIu64
              "%s. The page Acts names what was left alone.",
-             done, many->rows.count, act_no,
+             run.done, many->rows.count, run.act_no,
              many->act == ACT_PROPOSE ? "; another operator has to confirm it" : "");
     session_tell(visit->desk->sessions, visit->session, sentence);
     if (many->act == ACT_CONFIRM)

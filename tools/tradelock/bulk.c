@@ -8,12 +8,9 @@
 #include "list_print.h"
 #include "print.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,11 +80,12 @@ static void show(const struct bulk *self)
 /* ---------------------------------------------------------------- progress -- */
 
 struct progress {
+    struct bulk *bulk;
     time_t told;
     int terminal;
 };
 
-static void tell_progress(struct progress *p, uint64_t row, uint64_t count)
+static void tell_progress(struct progress *p, uint64_t row)
 {
     const time_t now = time(NULL);
 
@@ -97,7 +95,23 @@ static void tell_progress(struct progress *p, uint64_t row, uint64_t count)
         return;
     p->told = now;
     fprintf(stderr, p->terminal ? "\r%s of %s " : "tradelock: %s of %s\n", COUNT_TEXT(row),
-            COUNT_TEXT(count));
+            COUNT_TEXT(p->bulk->count));
+}
+
+/* Names a row that was left alone, and ends the act where somebody wants that. */
+static int hear(void *listener, uint64_t row, tl_status status)
+{
+    struct progress *progress = listener;
+    struct bulk *bulk = progress->bulk;
+
+    if (status != TL_OK && status != TL_IN_CONFLICT && bulk->run.is_of_row(status)) {
+        tl_key key;
+
+        bulk->name(bulk->run.context, row, &key);
+        bulk_leave_out(bulk, &key, tl_error_message());
+    }
+    tell_progress(progress, row + 1);
+    return stopped;
 }
 
 /* ------------------------------------------------------------------- doing -- */
@@ -111,93 +125,58 @@ struct outcome {
     size_t named;    /* of those that are left out, before anything was done */
 };
 
-/* The rows of one database. */
-struct part {
-    uint64_t first, count, act_no, done, skipped;
-    tl_status status; /* why it broke off */
-};
-
 static uint64_t left_of(const struct bulk *self, const struct outcome *o)
 {
     return self->count - o->done - o->skipped;
 }
-
-/* Says why it broke off. */
-static void do_rows(struct bulk *self, tl_client *client, struct part *p)
-{
-    struct progress progress = {.terminal = isatty(STDERR_FILENO)};
-    const uint64_t end = p->first + p->count;
-    char sentence[1024];
-
-    for (uint64_t row = p->first; row < end && !stopped && p->status == TL_OK; row++) {
-        const tl_status status = self->each(self->context, client, p->act_no, row);
-
-        if (status == TL_OK || status == TL_IN_CONFLICT)
-            p->done++;
-        else if (self->is_of_row(status)) {
-            tl_key key;
-
-            p->skipped++;
-            snprintf(sentence, sizeof sentence, "%s", tl_error_message());
-            self->name(self->context, row, &key);
-            bulk_leave_out(self, &key, sentence);
-        } else
-            p->status = status;
-        tell_progress(&progress, row + 1, self->count);
-    }
-    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
-    if (progress.terminal)
-        fputs("\r\033[K", stderr);
-    if (p->status != TL_OK)
-        fprintf(stderr, "%s%s\n", fleet_said_by(), sentence);
-}
-
-/* ------------------------------------------------------------- each database -- */
 
 struct doing {
     struct bulk *bulk;
     struct outcome *outcome;
 };
 
-static void add_outcome(struct outcome *o, const struct part *p)
+static void add_outcome(struct outcome *o, const struct act_run *run)
 {
-    o->done += p->done;
-    o->skipped += p->skipped;
-    o->act_no = p->act_no;
+    o->done += run->done;
+    o->skipped += run->skipped;
+    o->act_no = run->act_no;
     o->act_count++;
     json_array_append_new(
-        o->acts, fleet_row(json_pack("{s:I, s:I, s:I, s:I}", "act", (json_int_t)p->act_no,
-                                     "planned", (json_int_t)p->count, "done", (json_int_t)p->done,
-                                     "skipped", (json_int_t)p->skipped)));
+        o->acts, fleet_row(json_pack("{s:I, s:I, s:I, s:I}", "act", (json_int_t)run->act_no,
+                                     "planned", (json_int_t)run->act.planned, "done",
+                                     (json_int_t)run->done, "skipped", (json_int_t)run->skipped)));
 }
 
+/* The rows of one database. */
 static int do_one(tl_client *client, void *context)
 {
     const struct doing *doing = context;
     struct bulk *bulk = doing->bulk;
-    struct part p = {.count = bulk->count, .status = TL_OK};
+    struct progress progress = {.bulk = bulk, .terminal = isatty(STDERR_FILENO)};
+    struct act_run run = bulk->run;
+    tl_status status;
+    int code = EXIT_DONE;
 
     for (size_t i = 0; bulk->of_shard != NULL && i < fleet_at(); i++)
-        p.first += bulk->of_shard[i];
-    if (bulk->of_shard != NULL)
-        p.count = bulk->of_shard[fleet_at()];
-    if (p.count == 0 || stopped)
+        run.first += bulk->of_shard[i];
+    run.act.version = TL_ACT_VERSION;
+    run.act.planned = bulk->of_shard != NULL ? bulk->of_shard[fleet_at()] : bulk->count;
+    if (run.act.planned == 0 || stopped)
         return EXIT_DONE;
-    bulk->act.version = TL_ACT_VERSION;
-    bulk->act.planned = p.count;
-    p.status = tl_act_begin(client, &bulk->act, &p.act_no);
-    if (p.status != TL_OK)
-        return fleet_told(p.status);
-    do_rows(bulk, client, &p);
-    /* The record is true without its end, which tells that nothing more follows. */
-    char counts[64];
-
-    snprintf(counts, sizeof counts, "left=%" PRIu64, p.count - p.done - p.skipped);
-    if (tl_act_end(client, p.act_no, counts) != TL_OK)
+    run.told = hear;
+    run.listener = &progress;
+    status = act_run(&run, client);
+    if (run.act_no == 0)
+        return fleet_told(status);
+    if (progress.terminal)
+        fputs("\r\033[K", stderr);
+    if (status != TL_OK)
+        code = report(status);
+    if (run.no_end[0] != '\0')
         fprintf(stderr, "%sthe record of act %" PRIu64 " has no end: %s\n", fleet_said_by(),
-                p.act_no, tl_error_message());
-    add_outcome(doing->outcome, &p);
-    return exit_code_of(p.status);
+                run.act_no, run.no_end);
+    add_outcome(doing->outcome, &run);
+    return code;
 }
 
 static int print_document(const struct bulk *self, const struct outcome *o, int code)

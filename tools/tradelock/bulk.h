@@ -3,16 +3,16 @@
 #ifndef TRADELOCK_BULK_H
 #define TRADELOCK_BULK_H
 
+#include "act_run.h"
 #include "command.h"
-
-#include <tradelock/admin.h>
 
 #include <jansson.h>
 
 #define BULK_EXAMPLES 10
 
 struct bulk {
-    tl_act act;       /* what, said, actor, reason; bulk_run() fills in the rest */
+    struct act_run
+        run;          /* the act's words, each(), is_of_row(), context; bulk_run() does the rest */
     const char *verb; /* "retry", "file success of" */
     uint64_t count;   /* how many rows it would change */
     /* How many of them are in each of fleet_size() shards, in their order; NULL: all are in the one
@@ -26,13 +26,8 @@ struct bulk {
     json_t *left_out; /* bulk_leave_out() makes it, and whoever has the bulk frees it */
     struct table *examples;
     json_t *examples_json;
-    /* Does row number `row`, from 0; TL_OK, or why it was left alone. */
-    tl_status (*each)(void *context, tl_client *client, uint64_t act_no, uint64_t row);
-    /* Whether a status of each() is about that row alone; else nothing more is done. */
-    int (*is_of_row)(tl_status status);
-    /* Which trade a row is. */
+    /* Which trade a row is, from 0. */
     void (*name)(const void *context, uint64_t row, tl_key *key);
-    void *context;
     const char *then; /* who goes on with the act: "resolve confirm --as failed"; or NULL */
     int code_of_none; /* the exit code where there is nothing to do */
     /* Agreed by an option; has_yes 0: a terminal is asked. */

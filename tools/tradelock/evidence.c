@@ -112,16 +112,16 @@ static int evidence_statement(const struct asked *asked)
     char said[1024], apart[FILING_APART];
     struct preview preview = {.asked = asked};
     const struct filing *filing = &preview.filing;
-    struct bulk bulk = {.act = {.what = "evidence add",
-                                .said = said,
-                                .actor = asked->actor,
-                                .reason = asked->reason},
+    struct bulk bulk = {.run = {.act = {.what = "evidence add",
+                                        .said = said,
+                                        .actor = asked->actor,
+                                        .reason = asked->reason},
+                                .each = file_one,
+                                .is_of_row = filing_is_of_row,
+                                .context = &preview},
                         .verb = "file success of",
                         .apart = apart,
-                        .each = file_one,
                         .name = name_row,
-                        .context = &preview,
-                        .is_of_row = filing_is_of_row,
                         .has_yes = asked->has_yes,
                         .yes = asked->yes};
     struct statement *statement = asked->statement;

@@ -142,9 +142,9 @@ int many_run(struct many *self)
     if (self->of_shard == NULL)
         return report(tl_error_report(TL_NO_MEMORY, "out of memory for the trades"));
     self->limit = self->limit > 0 ? self->limit : UINT64_MAX;
-    bulk->context = self;
+    bulk->run.context = self;
+    bulk->run.is_of_row = judge_is_of_row;
     bulk->name = name_row;
-    bulk->is_of_row = judge_is_of_row;
     bulk->code_of_none = EXIT_REFUSED;
     bulk->of_shard = self->of_shard;
     bulk->apart = apart;

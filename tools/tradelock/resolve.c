@@ -222,21 +222,22 @@ static tl_status decide_one(void *context, tl_client *client, uint64_t act_no, u
 static int decide_all(void)
 {
     char said[1024] = "--as ", as[16];
-    struct many many = {.bulk = {.act = {.what = confirms ? "resolve confirm" : "resolve propose",
-                                         .said = said,
-                                         .actor = resolution.actor,
-                                         .reason = resolution.reason},
-                                 .verb = confirms ? "confirm" : "propose",
-                                 .each = decide_one,
-                                 .then = confirms ? NULL : as,
-                                 .has_yes = all.has_yes,
-                                 .yes = all.yes},
-                        .limit = all.filter.limit,
-                        .judge = judge,
-                        .check = confirms ? read_answer : check_proposal,
-                        .say = say_answers,
-                        .reasons = {"held", "may_send", "proposed"},
-                        .words = {"held by somebody", "may still be sent", "proposed already"}};
+    struct many many = {
+        .bulk = {.run.act = {.what = confirms ? "resolve confirm" : "resolve propose",
+                             .said = said,
+                             .actor = resolution.actor,
+                             .reason = resolution.reason},
+                 .run.each = decide_one,
+                 .verb = confirms ? "confirm" : "propose",
+                 .then = confirms ? NULL : as,
+                 .has_yes = all.has_yes,
+                 .yes = all.yes},
+        .limit = all.filter.limit,
+        .judge = judge,
+        .check = confirms ? read_answer : check_proposal,
+        .say = say_answers,
+        .reasons = {"held", "may_send", "proposed"},
+        .words = {"held by somebody", "may still be sent", "proposed already"}};
     int code;
 
     snprintf(as, sizeof as, "--as %s", tl_decision_name(resolution.decision));

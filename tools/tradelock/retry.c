@@ -43,12 +43,12 @@ static struct decision {
 static int retry_all(void)
 {
     char said[1024];
-    struct many many = {.bulk = {.act = {.what = "retry",
-                                         .said = said,
-                                         .actor = decision.actor,
-                                         .reason = decision.reason},
+    struct many many = {.bulk = {.run.act = {.what = "retry",
+                                             .said = said,
+                                             .actor = decision.actor,
+                                             .reason = decision.reason},
+                                 .run.each = retry_one,
                                  .verb = "retry",
-                                 .each = retry_one,
                                  .has_yes = decision.has_yes,
                                  .yes = decision.yes},
                         .filter = &decision.filter,
