@@ -42,17 +42,16 @@ static bool write_payment(FILE *csv, const struct record *record, const char *ch
     time_write(record->at_us, at);
     fprintf(csv, "%" PRId64 ",%s", record->seq, at);
     export_text(csv, channel_ref);
-    export_text(csv, order->channel_key);
-    export_text(csv, order->serial_no);
-    export_text(csv, order->cust_no);
-    export_text(csv, order->op_code);
-    /* A proxy may not know it; a channel always does. */
-    if (order->amount_minor)
-        fprintf(csv, ",%" PRId64, order->amount_minor);
-    else
-        fputc(',', csv);
-    export_text(csv, order->currency);
-    export_text(csv, order->payee);
+    for (size_t i = 0; i <= ORDER_FACTS; i++) {
+        const struct field *field = &order_fields[i];
+
+        if (field->kind != FIELD_INT)
+            export_text(csv, field_text(field, order));
+        else if (field_int(field, order))
+            fprintf(csv, ",%" PRId64, field_int(field, order));
+        else
+            fputc(',', csv); /* a proxy may not know it; a channel always does */
+    }
     fputc('\n', csv);
     return !ferror(csv) || problem_set(problem, "cannot write the CSV");
 }
@@ -95,10 +94,12 @@ static bool scan(const char *path, int64_t limit, record_visitor visit, struct w
 
     if (!file)
         return problem_set(problem, "cannot open the ledger %s: %s", path, strerror(errno));
-    if (visit == write_paid)
-        fputs("seq,paid_at,channel_ref,channel_key,serial_no,cust_no,op_code,amount_minor,"
-              "currency,payee\n",
-              work->csv);
+    if (visit == write_paid) {
+        fputs("seq,paid_at,channel_ref", work->csv);
+        for (size_t i = 0; i <= ORDER_FACTS; i++)
+            fprintf(work->csv, ",%s", order_fields[i].name);
+        fputc('\n', work->csv);
+    }
     fine = ledger_scan(file, path, limit, visit, work, &end, problem);
     fclose(file);
     return fine;

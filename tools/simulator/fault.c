@@ -166,28 +166,28 @@ static bool read_kind(const json_t *body, bool proxy, struct rule *rule, struct 
     return true;
 }
 
+#define AT(member) FIELD_AT(struct rule, member)
 static bool read_rule(const json_t *body, bool proxy, struct rule *rule, struct problem *problem)
 {
-    static const char *const known[] = {"kind", "endpoint", "channel_key", "serial_no", "cust_no",
-                                        "skip", "count",    "per_key",     "delay_ms",  "for_ms",
-                                        "code", "reason",   NULL};
+    static const struct field fields[] = {
+        {"kind", .kind = FIELD_OTHER},
+        {"endpoint", .kind = FIELD_OTHER},
+        {"channel_key", FIELD_NAME, AT(channel_key), .may = 1},
+        {"serial_no", FIELD_NAME, AT(serial_no), .may = 1},
+        {"cust_no", FIELD_NAME, AT(cust_no), .may = 1},
+        {"skip", FIELD_INT, AT(skip), .may = 1, .highest = INT32_MAX},
+        {"count", FIELD_INT, AT(count), .may = 1, .highest = INT32_MAX},
+        {"per_key", FIELD_BOOL, AT(per_key), .may = 1},
+        {"delay_ms", FIELD_INT, AT(fault.delay_ms), .may = 1, .highest = DELAY_MAX_MS},
+        {"for_ms", FIELD_INT, AT(fault.for_ms), .may = 1, .highest = DELAY_MAX_MS},
+        {"code", FIELD_TEXT, AT(fault.code), .may = 1},
+        {"reason", FIELD_TEXT, AT(fault.reason), .may = 1},
+        {.name = NULL}};
 
     if (!json_is_object(body))
         return problem_set(problem, "a fault rule must be one JSON object");
-    return fields_known(body, known, problem) && read_kind(body, proxy, rule, problem) &&
-           field_name(body, "channel_key", FIELD_MAY, rule->channel_key, problem) &&
-           field_name(body, "serial_no", FIELD_MAY, rule->serial_no, problem) &&
-           field_name(body, "cust_no", FIELD_MAY, rule->cust_no, problem) &&
-           field_int(body, "skip", FIELD_MAY, 0, INT32_MAX, &rule->skip, problem) &&
-           field_int(body, "count", FIELD_MAY, 0, INT32_MAX, &rule->count, problem) &&
-           field_bool(body, "per_key", FIELD_MAY, &rule->per_key, problem) &&
-           field_int(body, "delay_ms", FIELD_MAY, 0, DELAY_MAX_MS, &rule->fault.delay_ms,
-                     problem) &&
-           field_int(body, "for_ms", FIELD_MAY, 0, DELAY_MAX_MS, &rule->fault.for_ms, problem) &&
-           field_text(body, "code", FIELD_MAY, rule->fault.code, sizeof(rule->fault.code),
-                      problem) &&
-           field_text(body, "reason", FIELD_MAY, rule->fault.reason, sizeof(rule->fault.reason),
-                      problem);
+    return fields_known(body, fields, problem) && read_kind(body, proxy, rule, problem) &&
+           fields_read(body, fields, 1, rule, problem);
 }
 
 /* The usual delay of a kind. */
@@ -222,15 +222,16 @@ bool faults_add(struct faults *faults, const json_t *body, int64_t *rule_number,
 
 bool faults_chance(struct faults *faults, const json_t *body, struct problem *problem)
 {
-    static const char *const known[] = {"rate", "seed", NULL};
+    static const struct field fields[] = {{"rate", .kind = FIELD_OTHER},
+                                          {"seed", FIELD_INT, .may = 1, .highest = INT64_MAX},
+                                          {.name = NULL}};
     const json_t *rate = json_object_get(body, "rate");
     bool fine;
     int64_t seed;
 
     pthread_mutex_lock(&faults->mutex);
     seed = (int64_t)faults->settings.seed;
-    fine = fields_known(body, known, problem) &&
-           field_int(body, "seed", FIELD_MAY, 0, INT64_MAX, &seed, problem);
+    fine = fields_known(body, fields, problem) && fields_read(body, fields, 1, &seed, problem);
     if (fine &&
         (!json_is_number(rate) || json_number_value(rate) < 0 || json_number_value(rate) > 1))
         fine = problem_set(problem, "rate must be a number from 0 to 1");

@@ -1,8 +1,8 @@
 /* From a parsed request to its answer: checks the order, asks the channel, applies the chosen
  * fault. */
-#include "handlers.h"
 #include "export.h"
 #include "ledger.h"
+#include "work.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,131 +11,25 @@
 #define PAYMENTS "/v1/payments/"
 #define CANCEL "/cancel"
 
-/* A request while it is handled. */
-struct work {
-    struct house *house;
-    const struct request *request;
-    struct reply *reply;
-    struct fault fault;
-    const char *injected; /* the fault that really happened, for the log */
-    const char *outcome;  /* for the log */
-    bool received;        /* the log has a line for its arrival */
-};
-
 static const char *const outcome_names[OUTCOME_COUNT] = {
     "none",         "succeeded", "declined",  "accepted",    "duplicate_in_progress",
     "key_mismatch", "not_found", "cancelled", "already_done"};
 
-static void reply_json(struct work *work, int status, const char *outcome, json_t *body)
-{
-    work->reply->status = status;
-    work->reply->body = memory_need(body);
-    work->outcome = outcome;
-}
-
-static void reply_error(struct work *work, int status, const char *sentence)
-{
-    reply_json(work, status, "error", json_pack("{s:s}", "error", sentence));
-}
-
-static void reply_bad(struct work *work, const char *sentence)
-{
-    work->house->bad_requests++;
-    reply_error(work, 400, sentence);
-}
-
-static void reply_nothing(struct work *work)
-{
-    work->reply->status = 0;
-    work->outcome = "none";
-}
-
-/* Counts a fault when it really changes something. */
-static void inject(struct work *work, enum fault_kind kind)
-{
-    work->house->faults_injected[kind]++;
-    work->injected = fault_name(kind);
-}
-
-/* Sleeps; when the program stops meanwhile, nothing is answered and false returned. */
-static bool delay(struct work *work)
-{
-    inject(work, work->fault.kind);
-    if (stop_sleep(work->house->stop, work->fault.delay_ms))
-        return true;
-    reply_nothing(work);
-    return false;
-}
-
-/* The faults of all endpoints that do nothing else.  True when the request is over. */
-static bool fault_before(struct work *work)
-{
-    switch (work->fault.kind) {
-    case FAULT_SLOW:
-        return !delay(work);
-    case FAULT_ERROR_BEFORE:
-    case FAULT_UNREACHABLE:
-        reply_error(work, 503, "the channel is not available");
-        break;
-    case FAULT_DROP_BEFORE:
-        reply_nothing(work);
-        break;
-    case FAULT_RATE_LIMIT:
-        reply_json(work, 429, "rate_limited", json_pack("{s:s}", "outcome", "rate_limited"));
-        break;
-    case FAULT_DUPLICATE:
-        reply_json(work, 409, "duplicate_in_progress",
-                   json_pack("{s:s}", "outcome", "duplicate_in_progress"));
-        break;
-    default:
-        return false;
-    }
-    inject(work, work->fault.kind);
-    return true;
-}
-
-/* The faults that hit after the work was done.  True when the request is over. */
-static bool fault_after(struct work *work)
-{
-    switch (work->fault.kind) {
-    case FAULT_SLOW_ANSWER:
-        return !delay(work);
-    case FAULT_ERROR_AFTER:
-        reply_error(work, 500, "something went wrong in the channel");
-        break;
-    case FAULT_DROP_AFTER:
-        reply_nothing(work);
-        break;
-    default:
-        return false;
-    }
-    inject(work, work->fault.kind);
-    return true;
-}
-
-/* Notes the request, draws its fault and logs its arrival.  The order is NULL for queries and
- * cancels, whose serial and customer are those of the key, if it is known. */
+/* The order is NULL for queries and cancels, whose serial and customer are those of the key, if it
+ * is known. */
 static void begin(struct work *work, enum endpoint endpoint, const char *channel_key,
                   const struct order *order)
 {
     char serial_no[ORDER_NAME_MAX + 1], cust_no[ORDER_NAME_MAX + 1];
     struct fault_subject subject;
 
-    work->house->requests[endpoint]++;
     subject.endpoint = endpoint;
     subject.channel_key = channel_key;
     subject.number =
         channel_count_request(work->house->channel, endpoint, channel_key, serial_no, cust_no);
     subject.serial_no = order ? order->serial_no : serial_no;
     subject.cust_no = order ? order->cust_no : cust_no;
-    request_log_line(work->house->log, "received", work->request->number,
-                     json_pack("{s:s, s:s, s:s, s:s, s:I, s:s}", "endpoint",
-                               endpoint_name(endpoint), "channel_key", channel_key, "serial_no",
-                               subject.serial_no, "cust_no", subject.cust_no, "number",
-                               (json_int_t)subject.number, "differs",
-                               order ? channel_differs(work->house->channel, order) : ""));
-    work->received = true;
-    faults_draw(work->house->faults, &subject, &work->fault);
+    work_receive(work, &subject, order ? channel_differs(work->house->channel, order) : "");
 }
 
 /* Nothing is told before the ledger has it. */
@@ -207,7 +101,7 @@ static json_t *read_body(struct work *work)
     body = json_loadb(work->request->body, work->request->size, JSON_REJECT_DUPLICATES, &error);
     if (!body) {
         problem_set(&problem, "the body is not JSON: %s", error.text);
-        reply_bad(work, problem.text);
+        reply_bad(work, 400, problem.text);
     }
     return body;
 }
@@ -225,7 +119,7 @@ static void handle_pay(struct work *work)
     if (!body)
         return;
     if (!order_read(body, &order, &problem)) {
-        reply_bad(work, problem.text);
+        reply_bad(work, 400, problem.text);
         goto out;
     }
     begin(work, ENDPOINT_PAY, order.channel_key, &order);
@@ -404,11 +298,11 @@ static void handle_faults_post(struct work *work)
         if (faults_chance(work->house->faults, body, &problem))
             reply_json(work, 200, "chance", faults_list(work->house->faults));
         else
-            reply_bad(work, problem.text);
+            reply_bad(work, 400, problem.text);
     } else if (faults_add(work->house->faults, body, &rule, &problem)) {
         reply_json(work, 201, "rule", json_pack("{s:I}", "rule", (json_int_t)rule));
     } else {
-        reply_bad(work, problem.text);
+        reply_bad(work, 400, problem.text);
     }
     json_decref(body);
 }
@@ -473,8 +367,9 @@ static bool handle_payment(struct work *work)
         reply_error(work, 405,
                     cancel ? "a cancel is sent with POST" : "a payment is queried with GET");
     else if (!unescape(key, length, channel_key))
-        reply_bad(work, "the channel key in the path must be 1 to 128 visible ASCII "
-                        "characters without blanks, escaped where a URL needs it");
+        reply_bad(work, 400,
+                  "the channel key in the path must be 1 to 128 visible ASCII "
+                  "characters without blanks, escaped where a URL needs it");
     else if (cancel)
         handle_cancel(work, channel_key);
     else
@@ -519,36 +414,14 @@ static void handle_route(struct work *work)
     reply_error(work, 404, problem.text);
 }
 
-/* Requests that never got to a channel key: bad ones, and those for stats and the like.
- */
-static void log_other(const struct work *work)
-{
-    struct problem path;
-
-    work->house->other_requests++;
-    problem_set(&path, "%s %s", work->request->method, work->request->path);
-    request_log_line(work->house->log, "received", work->request->number,
-                     json_pack("{s:s, s:s}", "endpoint", "other", "path", path.text));
-}
-
 void handle(struct house *house, const struct request *request, struct reply *reply)
 {
-    struct work work;
+    struct work work = {.house = NULL};
 
-    memset(&work, 0, sizeof(work));
-    memset(reply, 0, sizeof(*reply));
-    work.house = house;
-    work.request = request;
-    work.reply = reply;
+    work_begin(&work, house, request, reply);
     if (request->too_big)
-        reply_bad(&work, "the body is longer than 16384 bytes");
+        reply_bad(&work, 400, "the body is longer than 16384 bytes");
     else
         handle_route(&work);
-    if (!work.received)
-        log_other(&work);
-    if (reply->status == 0)
-        house->dropped++;
-    request_log_line(house->log, reply->status ? "answered" : "dropped", request->number,
-                     json_pack("{s:i, s:s, s:s}", "status", reply->status, "outcome", work.outcome,
-                               "fault", work.injected ? work.injected : "none"));
+    work_end(&work);
 }

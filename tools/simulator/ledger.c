@@ -166,6 +166,7 @@ struct ledger *ledger_open(const char *path, bool of_proxy, record_visitor visit
     if (ledger->last_seq == 0) {
         memset(&first, 0, sizeof(first));
         first.type = RECORD_LEDGER;
+        first.format = RECORD_FORMAT;
         first.of_proxy = of_proxy;
         if (!ledger_wait(ledger, ledger_append(ledger, &first))) {
             ledger_failure(ledger, problem);

@@ -115,15 +115,17 @@ static bool add_key(struct options *options, struct problem *problem)
     return true;
 }
 
-static const char *const order_names[NAME_COUNT] = {
-    "serial_no", "cust_no", "op_code", "amount_minor", "currency", "payee", "channel_ref"};
+static const char *our_name(size_t i)
+{
+    return i == NAME_REF ? "channel_ref" : order_fields[1 + i].name;
+}
 
 static bool add_name(struct options *options, struct problem *problem)
 {
     for (size_t i = 0; i < NAME_COUNT; i++) {
-        size_t length = strlen(order_names[i]);
+        size_t length = strlen(our_name(i));
 
-        if (strncmp(optarg, order_names[i], length) == 0 && optarg[length] == '=' &&
+        if (strncmp(optarg, our_name(i), length) == 0 && optarg[length] == '=' &&
             optarg[length + 1]) {
             options->proxy.names[i] = optarg + length + 1;
             return true;
@@ -223,7 +225,7 @@ static bool check_together(struct options *options, const bool given[KNOWN],
         options->proxy.keys[0].name = "Idempotency-Key";
     for (size_t i = 0; i < NAME_COUNT; i++) {
         if (!options->proxy.names[i])
-            options->proxy.names[i] = order_names[i];
+            options->proxy.names[i] = our_name(i);
     }
     return true;
 }

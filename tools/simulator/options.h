@@ -25,17 +25,8 @@ struct key_place {
     const char *name; /* NULL: the end of the list */
 };
 
-/* What bodies call these. */
-enum order_name {
-    NAME_SERIAL,
-    NAME_CUST,
-    NAME_OP,
-    NAME_AMOUNT,
-    NAME_CURRENCY,
-    NAME_PAYEE,
-    NAME_REF,
-    NAME_COUNT
-};
+/* What bodies call the facts of an order, and the reference after them. */
+enum { NAME_REF = ORDER_FACTS, NAME_COUNT };
 
 struct proxy_options {
     char *url; /* NULL: it is a channel; the texts point into argv, or are static */

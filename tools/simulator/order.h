@@ -1,16 +1,10 @@
-/*
- * A payment order as a client sends it, and the reading of JSON fields that orders, ledger lines
- * and fault rules share.
- */
+/* A payment order as a client sends it. */
 #ifndef SIM_ORDER_H
 #define SIM_ORDER_H
 
-#include "problem.h"
+#include "fields.h"
 
-#include <jansson.h>
-#include <stdint.h>
-
-#define ORDER_NAME_MAX 128 /* channel_key, serial_no, cust_no, op_code */
+#define ORDER_NAME_MAX NAME_MAX_BYTES /* channel_key, serial_no, cust_no, op_code */
 #define ORDER_PAYEE_MAX 256
 
 struct order {
@@ -24,29 +18,25 @@ struct order {
     int64_t expires_at_ms; /* 0: never; no part of the order's identity */
 };
 
+/* What says something of an order. */
+enum order_part {
+    ORDER_BODY = 1 << 0, /* of a pay request */
+    ORDER_WHOLE = 1 << 1,
+    ORDER_KEY = 1 << 2,  /* its channel_key */
+    ORDER_SOME = 1 << 3, /* what a proxy found of it */
+};
+
+#define ORDER_FACTS 6
+
+/* The channel_key; ORDER_FACTS that make another order of it where they differ, serial_no to payee,
+ * in the order of ledgers and exports; what only a body has. */
+extern const struct field order_fields[];
+
 /* Reads the body of a pay request; unknown fields are refused, since a misspelt expires_at_ms that
  * is silently ignored would pay after the expiry. */
 bool order_read(const json_t *body, struct order *order, struct problem *problem);
 
-/* The name of the first field in which two orders differ, or NULL. */
+/* The name of the first fact in which two orders differ, or NULL. */
 const char *order_difference(const struct order *left, const struct order *right);
-
-/* Visible ASCII without blanks, 1 to ORDER_NAME_MAX characters. */
-bool name_valid(const char *text);
-
-/* Fields of an object.  A missing field leaves the default that is already there when it is
- * optional, and is a problem otherwise. */
-enum field_need { FIELD_MUST, FIELD_MAY };
-
-bool field_name(const json_t *object, const char *field, enum field_need need,
-                char text[ORDER_NAME_MAX + 1], struct problem *problem);
-bool field_text(const json_t *object, const char *field, enum field_need need, char *text,
-                size_t size, struct problem *problem);
-bool field_int(const json_t *object, const char *field, enum field_need need, int64_t lowest,
-               int64_t highest, int64_t *number, struct problem *problem);
-bool field_bool(const json_t *object, const char *field, enum field_need need, bool *value,
-                struct problem *problem);
-/* Refuses every field that is not in the NULL-terminated list. */
-bool fields_known(const json_t *object, const char *const known[], struct problem *problem);
 
 #endif

@@ -4,10 +4,7 @@
 #ifndef SIM_PASSAGE_H
 #define SIM_PASSAGE_H
 
-#include "order.h"
-#include "problem.h"
-
-#include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define METHOD_MAX 20
@@ -25,15 +22,10 @@ struct passage {
     char fault[FAULT_NAME_MAX + 1]; /* "none" for most */
     /* forwarded: */
     int64_t forwarding_seq;
-    bool sent;  /* a byte of it may have left */
-    int status; /* of the upstream; 0: there was no answer */
+    bool sent;      /* a byte of it may have left */
+    int64_t status; /* of the upstream; 0: there was no answer */
     char channel_ref[THEIR_REF_MAX + 1];
     char why[WHY_MAX + 1]; /* there was no answer; or "" */
 };
-
-/* Of the order only what is there is written. */
-void passage_add(json_t *object, const struct passage *passage, const struct order *order);
-bool passage_read(const json_t *object, bool forwarded, struct passage *passage,
-                  struct order *order, struct problem *problem);
 
 #endif

@@ -21,7 +21,7 @@ struct row {
     char *channel_key;
     char fault[FAULT_NAME_MAX + 1];
     bool kept, ended, sent;
-    int status;
+    int64_t status;
 };
 
 struct passages {
@@ -187,7 +187,7 @@ void passages_print(const struct passages *self, FILE *csv)
 
         fprintf(csv, "%s,%s,", row->shown, no ? "no" : row->ended ? "yes" : "maybe");
         if (row->status)
-            fprintf(csv, "%d", row->status);
+            fprintf(csv, "%" PRId64, row->status);
         fprintf(csv, ",%s\n", fault_done(row));
     }
 }

@@ -2,6 +2,7 @@
 #include "proxy.h"
 #include "ledger.h"
 #include "upstream.h"
+#include "work.h"
 
 #include <nettle/sha2.h>
 #include <pthread.h>
@@ -30,19 +31,12 @@ struct proxy {
     bool failure_told;
 };
 
-/* A request while it is handled. */
-struct work {
-    struct house *house;
+/* A request that passes. */
+struct passing {
+    struct work work;
     struct proxy *proxy;
-    const struct request *request;
-    struct reply *reply;
-    enum endpoint endpoint;
-    struct fault fault;
     struct record record; /* what its lines in the ledger say */
     struct exchange exchange;
-    const char *outcome; /* for the log */
-    bool received;       /* the log has a line for its arrival */
-    bool injected;       /* the fault was done */
 };
 
 static bool look_at(void *context, const struct record *record, struct problem *problem)
@@ -111,65 +105,30 @@ static bool durable(struct proxy *self, int64_t seq)
     return false;
 }
 
-static int64_t write_down(struct work *work, enum record_type type)
+static int64_t write_down(struct passing *passing, enum record_type type)
 {
-    work->record.type = type;
-    return ledger_append(work->proxy->ledger, &work->record);
+    passing->record.type = type;
+    return ledger_append(passing->proxy->ledger, &passing->record);
 }
 
 /* -------------------------------------------------------------------- the answers -- */
 
-static void answer_nothing(struct work *work)
-{
-    work->reply->status = 0;
-    work->outcome = "none";
-}
-
-static void answer_error(struct work *work, int status, const char *sentence)
-{
-    work->reply->status = status;
-    work->reply->body = memory_need(json_pack("{s:s}", "error", sentence));
-    work->outcome = "error";
-}
-
-static void refuse(struct work *work, int status, const char *sentence)
-{
-    work->house->bad_requests++;
-    answer_error(work, status, sentence);
-}
-
-static void inject(struct work *work)
-{
-    work->house->faults_injected[work->fault.kind]++;
-    work->injected = true;
-}
-
-/* Sleeps; when the program stops meanwhile, nothing is answered and false returned. */
-static bool delay(struct work *work)
-{
-    inject(work);
-    if (stop_sleep(work->proxy->stop, work->fault.delay_ms))
-        return true;
-    answer_nothing(work);
-    return false;
-}
-
 /* The upstream's answer becomes ours, as it is. */
-static void pass_on(struct work *work)
+static void pass_on(struct passing *passing)
 {
-    struct exchange *exchange = &work->exchange;
-    struct reply *reply = work->reply;
+    struct exchange *exchange = &passing->exchange;
+    struct reply *reply = passing->work.reply;
 
     if (!exchange->sent) {
-        answer_error(work, 502, "the upstream cannot be reached; nothing was sent");
+        reply_error(&passing->work, 502, "the upstream cannot be reached; nothing was sent");
         return;
     }
     if (!exchange->status) {
         /* What it leaves without an answer, the caller gets no answer to. */
         if (exchange->late)
-            answer_error(work, 504, "the upstream did not answer in time");
+            reply_error(&passing->work, 504, "the upstream did not answer in time");
         else
-            answer_nothing(work);
+            reply_nothing(&passing->work);
         return;
     }
     reply->status = exchange->status;
@@ -181,7 +140,7 @@ static void pass_on(struct work *work)
     reply->headers = exchange->answer_headers;
     exchange->answer = NULL;
     exchange->answer_headers = NULL;
-    work->outcome = "forwarded";
+    passing->work.outcome = "forwarded";
 }
 
 /* ------------------------------------------------------------ what a request says -- */
@@ -251,66 +210,60 @@ static bool key_in_path(const char *path, const char *prefix, char key[ORDER_NAM
            take_key(key, path + length, strcspn(path + length, "/?"));
 }
 
-static void find_key(struct work *work, const json_t *body)
+static void find_key(struct passing *passing, const json_t *body)
 {
-    const struct key_place *place = work->proxy->options->keys;
-    char *key = work->record.order.channel_key;
+    const struct key_place *place = passing->proxy->options->keys;
+    char *key = passing->record.order.channel_key;
     bool found = false;
 
     for (; place->name && !found; place++) {
         if (place->where == KEY_HEADER)
-            found = key_in_headers(work->request->headers, place->name, key);
+            found = key_in_headers(passing->work.request->headers, place->name, key);
         else if (place->where == KEY_FIELD)
             found = key_in_body(body, place->name, key);
         else
-            found = key_in_path(work->request->path, place->name, key);
+            found = key_in_path(passing->work.request->path, place->name, key);
     }
 }
 
-static void take_text(const json_t *body, const char *field, char *text, size_t size, bool name)
+static void take_text(const json_t *body, const char *name, enum field_kind kind, char *text,
+                      size_t size)
 {
-    struct problem problem;
-    json_t *object;
-    const char *value = json_string_value(json_object_get(body, field));
-    char taken[ORDER_PAYEE_MAX + 1] = "";
+    const char *value = json_string_value(json_object_get(body, name));
 
-    if (!value)
-        return;
-    object = memory_need(json_pack("{s:s}", "value", value));
-    if (strlen(value) < size &&
-        (name ? field_name(object, "value", FIELD_MAY, taken, &problem)
-              : field_text(object, "value", FIELD_MAY, taken, sizeof(taken), &problem)))
-        memcpy(text, taken, strlen(taken) + 1);
-    json_decref(object);
+    if (value && strlen(value) < size &&
+        (kind == FIELD_TEXT ? text_valid(value, size) : name_valid(value)))
+        strcpy(text, value);
 }
 
 /* What the body says of the order, as far as it is there and can be one. */
-static void find_order(struct work *work, const json_t *body)
+static void find_order(struct passing *passing, const json_t *body)
 {
-    const char *const *names = work->proxy->options->names;
-    struct order *order = &work->record.order;
-    const json_t *amount = json_object_get(body, names[NAME_AMOUNT]);
+    const char *const *names = passing->proxy->options->names;
+    struct order *order = &passing->record.order;
 
-    take_text(body, names[NAME_SERIAL], order->serial_no, sizeof(order->serial_no), true);
-    take_text(body, names[NAME_CUST], order->cust_no, sizeof(order->cust_no), true);
-    take_text(body, names[NAME_OP], order->op_code, sizeof(order->op_code), true);
-    take_text(body, names[NAME_CURRENCY], order->currency, sizeof(order->currency), true);
-    take_text(body, names[NAME_PAYEE], order->payee, sizeof(order->payee), false);
-    if (json_is_integer(amount) && json_integer_value(amount) > 0)
-        order->amount_minor = json_integer_value(amount);
+    for (size_t i = 0; i < ORDER_FACTS; i++) {
+        const struct field *fact = &order_fields[1 + i];
+        const json_t *amount = json_object_get(body, names[i]);
+
+        if (fact->kind != FIELD_INT)
+            take_text(body, names[i], fact->kind, (char *)order + fact->offset, fact->size);
+        else if (json_is_integer(amount) && json_integer_value(amount) > 0)
+            order->amount_minor = json_integer_value(amount);
+    }
 }
 
-static void find_ref(const struct work *work, struct passage *passage)
+static void find_ref(const struct passing *passing, struct passage *passage)
 {
-    const struct exchange *exchange = &work->exchange;
+    const struct exchange *exchange = &passing->exchange;
     json_t *body;
 
     passage->channel_ref[0] = '\0';
     if (exchange->status < 200 || exchange->status > 299 || !exchange->answer)
         return;
     body = json_loadb(exchange->answer, exchange->answer_size, 0, NULL);
-    take_text(body, work->proxy->options->names[NAME_REF], passage->channel_ref,
-              sizeof(passage->channel_ref), false);
+    take_text(body, passing->proxy->options->names[NAME_REF], FIELD_TEXT, passage->channel_ref,
+              sizeof(passage->channel_ref));
     json_decref(body);
 }
 
@@ -354,17 +307,17 @@ static enum endpoint endpoint_of(const struct request *request)
     return ENDPOINT_PAY;
 }
 
-/* Notes the request, draws its fault and logs its arrival. */
-static void begin(struct work *work)
+/* Notes what the request says. */
+static void begin(struct passing *passing)
 {
-    const struct request *request = work->request;
+    const struct request *request = passing->work.request;
     json_t *body = json_loadb(request->body, request->size, 0, NULL);
-    struct passage *passage = &work->record.passage;
-    struct order *order = &work->record.order;
+    struct passage *passage = &passing->record.passage;
+    struct order *order = &passing->record.order;
     struct fault_subject subject;
 
-    find_key(work, body);
-    find_order(work, body);
+    find_key(passing, body);
+    find_order(passing, body);
     json_decref(body);
     strcpy(passage->method, request->method);
     strcpy(passage->path, request->path);
@@ -373,41 +326,22 @@ static void begin(struct work *work)
     subject.channel_key = order->channel_key;
     subject.serial_no = order->serial_no;
     subject.cust_no = order->cust_no;
-    subject.number = count_request(work->proxy, subject.endpoint, order->channel_key);
-    work->house->requests[subject.endpoint]++;
-    faults_draw(work->house->faults, &subject, &work->fault);
-    strcpy(passage->fault, fault_name(work->fault.kind));
-    request_log_line(work->house->log, "received", request->number,
-                     json_pack("{s:s, s:s, s:s, s:s, s:I}", "endpoint",
-                               endpoint_name(subject.endpoint), "channel_key", order->channel_key,
-                               "serial_no", order->serial_no, "cust_no", order->cust_no, "number",
-                               (json_int_t)subject.number));
-    work->received = true;
+    subject.number = count_request(passing->proxy, subject.endpoint, order->channel_key);
+    work_receive(&passing->work, &subject, NULL);
+    strcpy(passage->fault, fault_name(passing->work.fault.kind));
 }
 
-/* The faults that keep a request back.  True when it is over. */
-static bool kept_back(struct work *work)
+/* Whether a fault keeps the request back, and so it is over. */
+static bool kept_back(struct passing *passing)
 {
-    switch (work->fault.kind) {
-    case FAULT_SLOW:
-        if (delay(work))
-            return false;
-        durable(work->proxy, write_down(work, RECORD_KEPT));
-        return true;
-    case FAULT_DROP_BEFORE:
-        answer_nothing(work);
-        break;
-    case FAULT_ERROR_BEFORE:
-        answer_error(work, 503, "the channel is not available");
-        break;
-    default:
+    struct reply *reply = passing->work.reply;
+
+    if (!fault_before(&passing->work))
         return false;
-    }
-    inject(work);
-    if (!durable(work->proxy, write_down(work, RECORD_KEPT)) && work->reply->body) {
-        json_decref(work->reply->body);
-        work->reply->body = NULL;
-        answer_nothing(work);
+    if (!durable(passing->proxy, write_down(passing, RECORD_KEPT)) && reply->body) {
+        json_decref(reply->body);
+        reply->body = NULL;
+        reply_nothing(&passing->work);
     }
     return true;
 }
@@ -420,70 +354,45 @@ static void clear_exchange(struct exchange *exchange)
 }
 
 /* Forwards once, between its two lines in the ledger.  False when that cannot be written. */
-static bool forward(struct work *work)
+static bool forward(struct passing *passing)
 {
-    struct exchange *exchange = &work->exchange;
-    struct passage *passage = &work->record.passage;
-    bool fine;
+    struct exchange *exchange = &passing->exchange;
+    struct passage *passage = &passing->record.passage;
 
-    passage->forwarding_seq = 0;
-    passage->forwarding_seq = write_down(work, RECORD_FORWARDING);
-    if (!durable(work->proxy, passage->forwarding_seq))
+    passage->forwarding_seq = write_down(passing, RECORD_FORWARDING);
+    if (!durable(passing->proxy, passage->forwarding_seq))
         return false;
     clear_exchange(exchange);
-    exchange->method = work->request->method;
-    exchange->target = work->request->path;
-    exchange->headers = work->request->headers;
-    exchange->body = work->request->body;
-    exchange->size = work->request->size;
-    upstream_send(work->proxy->upstream, exchange);
+    exchange->method = passing->work.request->method;
+    exchange->target = passing->work.request->path;
+    exchange->headers = passing->work.request->headers;
+    exchange->body = passing->work.request->body;
+    exchange->size = passing->work.request->size;
+    upstream_send(passing->proxy->upstream, exchange);
     passage->sent = exchange->sent;
     passage->status = exchange->status;
     snprintf(passage->why, sizeof(passage->why), "%.*s", WHY_MAX, exchange->problem.text);
-    find_ref(work, passage);
-    fine = durable(work->proxy, write_down(work, RECORD_FORWARDED));
-    passage->forwarding_seq = 0;
-    return fine;
+    find_ref(passing, passage);
+    return durable(passing->proxy, write_down(passing, RECORD_FORWARDED));
 }
 
-/* The faults of the way back.  True when the request is over. */
-static bool lost_on_return(struct work *work)
-{
-    if (!work->exchange.sent)
-        return false;
-    switch (work->fault.kind) {
-    case FAULT_SLOW_ANSWER:
-        return !delay(work);
-    case FAULT_ERROR_AFTER:
-        answer_error(work, 500, "something went wrong in the channel");
-        break;
-    case FAULT_DROP_AFTER:
-        answer_nothing(work);
-        break;
-    default:
-        return false;
-    }
-    inject(work);
-    return true;
-}
-
-static void take_on(struct work *work)
+static void take_on(struct passing *passing)
 {
     bool fine;
 
-    begin(work);
-    if (kept_back(work))
+    begin(passing);
+    if (kept_back(passing))
         return;
-    fine = forward(work);
-    if (fine && work->fault.kind == FAULT_DOUBLED && work->exchange.sent) {
-        inject(work);
-        fine = forward(work);
+    fine = forward(passing);
+    if (fine && passing->work.fault.kind == FAULT_DOUBLED && passing->exchange.sent) {
+        inject(&passing->work, FAULT_DOUBLED);
+        fine = forward(passing);
     }
-    if (!fine || stop_raised(work->proxy->stop))
-        answer_nothing(work);
-    else if (!lost_on_return(work))
-        pass_on(work);
-    clear_exchange(&work->exchange);
+    if (!fine || stop_raised(passing->proxy->stop))
+        reply_nothing(&passing->work);
+    else if (!(passing->exchange.sent && fault_after(&passing->work)))
+        pass_on(passing);
+    clear_exchange(&passing->exchange);
 }
 
 /* Only what can be written down and forwarded as it is. */
@@ -492,56 +401,37 @@ static bool can_take(struct work *work)
     const struct request *request = work->request;
 
     if (strlen(request->path) > TARGET_MAX)
-        refuse(work, 414, "the path is longer than 2000 bytes");
+        reply_bad(work, 414, "the path is longer than 2000 bytes");
     else if (request->path[0] != '/')
-        refuse(work, 400, "a path that begins with / is asked for: this is no forward proxy");
+        reply_bad(work, 400, "a path that begins with / is asked for: this is no forward proxy");
     else if (strspn(request->path,
                     "!\"$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_"
                     "`abcdefghijklmnopqrstuvwxyz{|}~") != strlen(request->path))
-        refuse(work, 400, "the path has characters that a URL must escape");
+        reply_bad(work, 400, "the path has characters that a URL must escape");
     else if (strlen(request->method) > METHOD_MAX || strcmp(request->method, "CONNECT") == 0)
-        refuse(work, 501, "this method is not forwarded");
+        reply_bad(work, 501, "this method is not forwarded");
     else if (request->too_big)
-        refuse(work, 413, "the body is longer than 1048576 bytes");
+        reply_bad(work, 413, "the body is longer than 1048576 bytes");
     else
         return true;
     return false;
 }
 
-static void log_refused(const struct work *work)
-{
-    struct problem path;
-
-    work->house->other_requests++;
-    problem_set(&path, "%.20s %.400s", work->request->method, work->request->path);
-    request_log_line(work->house->log, "received", work->request->number,
-                     json_pack("{s:s, s:s}", "endpoint", "other", "path", path.text));
-}
-
 void proxy_handle(struct house *house, const struct request *request, struct reply *reply)
 {
     struct request faults = *request;
-    struct work *work;
+    struct passing *passing;
 
     if (strcmp(request->path, OWN_FAULTS) == 0) {
         faults.path = "/v1/faults";
         handle(house, &faults, reply);
         return;
     }
-    work = memory_new(sizeof(*work));
-    memset(reply, 0, sizeof(*reply));
-    work->house = house;
-    work->proxy = house->proxy;
-    work->request = request;
-    work->reply = reply;
-    if (can_take(work))
-        take_on(work);
-    if (!work->received)
-        log_refused(work);
-    if (reply->status == 0)
-        house->dropped++;
-    request_log_line(house->log, reply->status ? "answered" : "dropped", request->number,
-                     json_pack("{s:i, s:s, s:s}", "status", reply->status, "outcome", work->outcome,
-                               "fault", work->injected ? fault_name(work->fault.kind) : "none"));
-    free(work);
+    passing = memory_new(sizeof(*passing));
+    passing->proxy = house->proxy;
+    work_begin(&passing->work, house, request, reply);
+    if (can_take(&passing->work))
+        take_on(passing);
+    work_end(&passing->work);
+    free(passing);
 }

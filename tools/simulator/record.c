@@ -5,26 +5,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const type_names[] = {"ledger",    "paid", "declined",   "accepted",
-                                         "cancelled", "kept", "forwarding", "forwarded"};
+#define OF(type) (1u << RECORD_##type)
+#define AT(member) FIELD_AT(struct record, member)
+#define POSITIVE .lowest = 1, .highest = INT64_MAX
 
-#define TYPE_COUNT (sizeof(type_names) / sizeof(type_names[0]))
+static const struct type {
+    const char *name;
+    unsigned order; /* what its lines say of the order; 0: nothing */
+} types[] = {
+    [RECORD_LEDGER] = {"ledger", 0},
+    [RECORD_PAID] = {"paid", ORDER_WHOLE},
+    [RECORD_DECLINED] = {"declined", ORDER_WHOLE},
+    [RECORD_ACCEPTED] = {"accepted", ORDER_WHOLE},
+    [RECORD_CANCELLED] = {"cancelled", ORDER_KEY},
+    [RECORD_KEPT] = {"kept", ORDER_SOME},
+    [RECORD_FORWARDING] = {"forwarding", ORDER_SOME},
+    [RECORD_FORWARDED] = {"forwarded", 0},
+};
 
-static void add(json_t *object, const char *field, json_t *value)
-{
-    if (json_object_set_new(object, field, memory_need(value)) != 0)
-        memory_need(NULL);
-}
+#define TYPE_COUNT (sizeof(types) / sizeof(types[0]))
 
-static void add_order(json_t *object, const struct order *order)
-{
-    add(object, "serial_no", json_string(order->serial_no));
-    add(object, "cust_no", json_string(order->cust_no));
-    add(object, "op_code", json_string(order->op_code));
-    add(object, "amount_minor", json_integer(order->amount_minor));
-    add(object, "currency", json_string(order->currency));
-    add(object, "payee", json_string(order->payee));
-}
+/* A line has seq, type and at, then of these what is its type's, and the order between them. */
+static const struct field before_order[] = {
+    {"format", FIELD_INT, AT(format), .must = OF(LEDGER), .lowest = RECORD_FORMAT,
+     .highest = RECORD_FORMAT},
+    {"proxy", FIELD_BOOL, AT(of_proxy), .may = OF(LEDGER)},
+    {"channel_ref", FIELD_TEXT, AT(channel_ref), .must = OF(PAID)},
+    {"method", FIELD_TEXT, AT(passage.method), .must = OF(KEPT) | OF(FORWARDING)},
+    {"path", FIELD_TEXT, AT(passage.path), .must = OF(KEPT) | OF(FORWARDING)},
+    {"body_sha256", FIELD_TEXT, AT(passage.body_sha256), .must = OF(KEPT) | OF(FORWARDING)},
+    {"fault", FIELD_TEXT, AT(passage.fault), .must = OF(KEPT) | OF(FORWARDING)},
+    {.name = NULL}};
+
+static const struct field after_order[] = {
+    {"code", FIELD_TEXT, AT(code), .must = OF(DECLINED), .may = OF(PAID) | OF(ACCEPTED)},
+    {"reason", FIELD_TEXT, AT(reason), .must = OF(DECLINED), .may = OF(PAID) | OF(ACCEPTED)},
+    {"accepted_seq", FIELD_INT, AT(accepted_seq), .may = OF(PAID) | OF(DECLINED) | OF(ACCEPTED),
+     POSITIVE},
+    {"due_ms", FIELD_INT, AT(due_ms), .must = OF(ACCEPTED), .highest = INT64_MAX},
+    {"replied", FIELD_BOOL, AT(replied), .must = OF(ACCEPTED)},
+    {"forwarding_seq", FIELD_INT, AT(passage.forwarding_seq), .must = OF(FORWARDED), POSITIVE},
+    {"sent", FIELD_BOOL, AT(passage.sent), .must = OF(FORWARDED)},
+    {"status", FIELD_INT, AT(passage.status), .must = OF(FORWARDED), .highest = 999},
+    {"channel_ref", FIELD_TEXT, AT(passage.channel_ref), .may = OF(FORWARDED)},
+    {"why", FIELD_TEXT, AT(passage.why), .may = OF(FORWARDED)},
+    {.name = NULL}};
 
 char *record_write(const struct record *record)
 {
@@ -34,34 +59,12 @@ char *record_write(const struct record *record)
     size_t length;
 
     time_write(record->at_us, at);
-    add(object, "seq", json_integer(record->seq));
-    add(object, "type", json_string(type_names[record->type]));
-    add(object, "at", json_string(at));
-    if (record->type == RECORD_LEDGER)
-        add(object, "format", json_integer(RECORD_FORMAT));
-    if (record->of_proxy)
-        add(object, "proxy", json_true());
-    if (record->type >= RECORD_KEPT) {
-        passage_add(object, &record->passage, &record->order);
-        goto out;
-    }
-    if (record->type == RECORD_PAID)
-        add(object, "channel_ref", json_string(record->channel_ref));
-    if (record->type != RECORD_LEDGER)
-        add(object, "channel_key", json_string(record->order.channel_key));
-    if (record->type != RECORD_LEDGER && record->type != RECORD_CANCELLED)
-        add_order(object, &record->order);
-    if (record->code[0]) {
-        add(object, "code", json_string(record->code));
-        add(object, "reason", json_string(record->reason));
-    }
-    if (record->accepted_seq)
-        add(object, "accepted_seq", json_integer(record->accepted_seq));
-    if (record->type == RECORD_ACCEPTED) {
-        add(object, "due_ms", json_integer(record->due_ms));
-        add(object, "replied", json_boolean(record->replied));
-    }
-out:
+    field_add(object, "seq", json_integer(record->seq));
+    field_add(object, "type", json_string(types[record->type].name));
+    field_add(object, "at", json_string(at));
+    fields_write(object, before_order, 1u << record->type, record);
+    fields_write(object, order_fields, types[record->type].order, &record->order);
+    fields_write(object, after_order, 1u << record->type, record);
     text = memory_need(json_dumps(object, JSON_COMPACT));
     json_decref(object);
     length = strlen(text);
@@ -75,7 +78,7 @@ static bool read_type(const json_t *object, struct record *record, struct proble
     const char *name = json_string_value(json_object_get(object, "type"));
     size_t type = 0;
 
-    while (name && type < TYPE_COUNT && strcmp(name, type_names[type]) != 0)
+    while (name && type < TYPE_COUNT && strcmp(name, types[type].name) != 0)
         type++;
     if (!name || type == TYPE_COUNT)
         return problem_set(problem, "type must be ledger, paid, declined, accepted or "
@@ -84,56 +87,10 @@ static bool read_type(const json_t *object, struct record *record, struct proble
     return true;
 }
 
-static bool read_order(const json_t *object, struct order *order, struct problem *problem)
-{
-    char currency[ORDER_NAME_MAX + 1] = "";
-
-    if (!field_name(object, "serial_no", FIELD_MUST, order->serial_no, problem) ||
-        !field_name(object, "cust_no", FIELD_MUST, order->cust_no, problem) ||
-        !field_name(object, "op_code", FIELD_MUST, order->op_code, problem) ||
-        !field_int(object, "amount_minor", FIELD_MUST, 1, INT64_MAX, &order->amount_minor,
-                   problem) ||
-        !field_name(object, "currency", FIELD_MUST, currency, problem) ||
-        !field_text(object, "payee", FIELD_MUST, order->payee, sizeof(order->payee), problem))
-        return false;
-    if (strlen(currency) != 3)
-        return problem_set(problem, "currency must be three letters");
-    strcpy(order->currency, currency);
-    return true;
-}
-
-static bool read_fields(const json_t *object, struct record *record, struct problem *problem)
-{
-    enum field_need code_need = record->type == RECORD_DECLINED ? FIELD_MUST : FIELD_MAY;
-    int64_t format = RECORD_FORMAT;
-
-    if (record->type == RECORD_LEDGER)
-        return field_int(object, "format", FIELD_MUST, RECORD_FORMAT, RECORD_FORMAT, &format,
-                         problem) &&
-               field_bool(object, "proxy", FIELD_MAY, &record->of_proxy, problem);
-    if (record->type >= RECORD_KEPT)
-        return passage_read(object, record->type == RECORD_FORWARDED, &record->passage,
-                            &record->order, problem);
-    if (!field_name(object, "channel_key", FIELD_MUST, record->order.channel_key, problem))
-        return false;
-    if (record->type == RECORD_CANCELLED)
-        return true;
-    if (!read_order(object, &record->order, problem) ||
-        !field_text(object, "code", code_need, record->code, sizeof(record->code), problem) ||
-        !field_text(object, "reason", code_need, record->reason, sizeof(record->reason), problem) ||
-        !field_int(object, "accepted_seq", FIELD_MAY, 1, INT64_MAX, &record->accepted_seq, problem))
-        return false;
-    if (record->type == RECORD_PAID)
-        return field_text(object, "channel_ref", FIELD_MUST, record->channel_ref,
-                          sizeof(record->channel_ref), problem);
-    if (record->type == RECORD_ACCEPTED)
-        return field_int(object, "due_ms", FIELD_MUST, 0, INT64_MAX, &record->due_ms, problem) &&
-               field_bool(object, "replied", FIELD_MUST, &record->replied, problem);
-    return true;
-}
-
 bool record_read(const char *line, size_t length, struct record *record, struct problem *problem)
 {
+    static const struct field seq[] = {{"seq", FIELD_INT, AT(seq), .must = 1, POSITIVE},
+                                       {.name = NULL}};
     json_error_t error;
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
     const char *at;
@@ -149,8 +106,10 @@ bool record_read(const char *line, size_t length, struct record *record, struct 
         problem_set(problem, "at must be a time such as 2026-01-31T23:59:59.123456Z");
         goto out;
     }
-    fine = field_int(object, "seq", FIELD_MUST, 1, INT64_MAX, &record->seq, problem) &&
-           read_type(object, record, problem) && read_fields(object, record, problem);
+    fine = fields_read(object, seq, 1, record, problem) && read_type(object, record, problem) &&
+           fields_read(object, before_order, 1u << record->type, record, problem) &&
+           fields_read(object, order_fields, types[record->type].order, &record->order, problem) &&
+           fields_read(object, after_order, 1u << record->type, record, problem);
 out:
     json_decref(object);
     return fine;

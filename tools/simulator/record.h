@@ -39,6 +39,7 @@ struct record {
     int64_t accepted_seq; /* paid, declined: the accepted line it settles, or 0 */
     int64_t due_ms;       /* accepted: when it is settled */
     bool replied;         /* accepted: the client is told so; else it waits for the end */
+    int64_t format;       /* ledger: RECORD_FORMAT */
     bool of_proxy;        /* ledger: it is a proxy's */
     /* Kept, forwarding and forwarded; of the order what the request said, the rest is "" or 0. */
     struct passage passage;
