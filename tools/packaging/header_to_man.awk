@@ -1,19 +1,9 @@
-# Turns a public header into a page of section 3: its story, then its functions and types in the
-# header's order.
+# Turns a public header, as header.awk reads it, into pages of section 3: one of the header, with its
+# story and then its functions and types in the header's order; and one for each call, type and
+# constant, which is named by its own first sentence.
 #   -v page=NAME  -v include=tradelock/x.h  -v library=pkg-config's name  -v date=  -v version=
 #   -v see=       other pages, with commas between
-# What it knows of the form: the first comment begins with "name.h - what it is"; a comment at the
-# beginning of a line belongs to the code that follows up to the next empty line or comment.
-
-# The text of a comment, line by line, without what makes it a comment.
-function bare(line)
-{
-    sub(/^ ?\/\*+ ?/, "", line)
-    sub(/ ?\*+\/ *$/, "", line)
-    sub(/^ \* ?/, "", line)
-    sub(/^ \*$/, "", line)
-    return line
-}
+#   -v dir=       where the pages are written
 
 # Sentences flow; what is indented stays as it is; capitals alone are a heading.
 function show_text(text,    line, count, i, inside, gap)
@@ -47,115 +37,112 @@ function show_text(text,    line, count, i, inside, gap)
         out(".RE\n.fi")
 }
 
-function show_code(code,    line, count, i)
+function show_code_lines(code,    line, lines, i)
 {
-    out(".PP\n.nf")
-    count = split(code, line, "\n")
-    for (i = 1; i <= count; i++)
+    lines = split(code, line, "\n")
+    for (i = 1; i <= lines; i++)
         if (line[i] != "")
             out("\\fB" verbatim(line[i]) "\\fR")
+}
+
+function show_code(code)
+{
+    out(".PP\n.nf")
+    show_code_lines(code)
     out(".fi")
 }
 
-# A comment with its code is over: functions have their names as the heading.
-function flush(    names, rest)
+# begin NAME NAMES SENTENCE: a page of its own, up to its synopsis.
+function begin(name, names, sentence)
 {
-    if (code ~ /TL_EXPORT/) {
-        rest = code
-        while (match(rest, /tl_[a-z0-9_]+\(/)) {
-            if (substr(rest, 1, RSTART) ~ /TL_EXPORT[^;(]*$/) {
-                name = substr(rest, RSTART, RLENGTH - 1)
-                names = names (names == "" ? "" : ", ") name
-                all = all ", " name
-            }
-            rest = substr(rest, RSTART + RLENGTH)
-            if (match(rest, /TL_EXPORT/))
-                rest = substr(rest, RSTART)
-            else
-                rest = ""
-        }
-        gsub(/\n          /, "\n", code)
-        gsub(/TL_EXPORT /, "", code)
-    }
-    count++
-    heading[count] = names
-    text_of[count] = comment
-    code_of[count] = code
-    comment = code = ""
-}
-
-# What is for the compiler alone: guards, includes, C++.
-/^#(if|ifdef|ifndef)/ { skipping++; if (/TRADELOCK_.*_H$/) skipping-- ; next }
-/^#endif/ { if (skipping > 0) skipping--; next }
-skipping > 0 || /^#include/ || /^#define TRADELOCK_.*_H$/ { next }
-
-/^\/\*/ || in_comment {
-    if (!in_comment && code != "")
-        flush()
-    if (!in_comment && comment != "")
-        flush()
-    if (/^\/\* -+ .* -- \*\/$/) {
-        divider = $0
-        gsub(/^\/\* -+ | -- \*\/$/, "", divider)
-        comment = toupper(divider)
-        flush()
-        next
-    }
-    line = bare($0)
-    if (!(comment == "" && line == ""))
-        comment = comment (comment == "" ? "" : "\n") line
-    in_comment = !/\*\/ *$/
-    if (!in_comment && story == "") {
-        story = comment
-        comment = ""
-    }
-    next
-}
-
-/^$/ { if (comment != "" && code != "" && depth <= 0) flush(); else if (code != "" && depth <= 0) flush(); next }
-{
-    code = code (code == "" ? "" : "\n") $0
-    depth += gsub(/{/, "{") - gsub(/}/, "}")
-}
-
-END {
-    if (comment != "" || code != "")
-        flush()
-    # The first sentence of the story is the page's; it may take several lines.
-    end = index(story, "\n\n")
-    first = end > 0 ? substr(story, 1, end - 1) : story
-    rest = end > 0 ? substr(story, end + 2) : ""
-    gsub(/\n/, " ", first)
-    sub(/^[a-z_\/]+\.h - /, "", first)
-    brief = first
-    if (match(brief, /[.] /)) {
-        rest = substr(brief, RSTART + 2) "\n\n" rest
-        brief = substr(brief, 1, RSTART - 1)
-    }
-    sub(/\.$/, "", brief)
-    printf ".TH %s 3 \"%s\" \"tradelock %s\" \"tradelock\"\n", toupper(page), date, version
+    if (to != "")
+        close(to)
+    to = dir "/" name ".3"
+    headed = parted = 0
+    out(".TH " toupper(name) " 3 \"" date "\" \"tradelock " version "\" \"tradelock\"")
     out(".SH NAME")
-    out(verbatim(page all) " \\- " escape(brief))
+    out(verbatim(names) " \\- " escape(sentence))
     out(".SH SYNOPSIS\n.nf")
     out("\\fB#include <" include ">\\fR")
     out("")
+}
+
+# As a sentence goes on behind the name of a page.
+function continued(sentence)
+{
+    return sentence ~ /^[A-Z][a-z ]/ ? tolower(substr(sentence, 1, 1)) substr(sentence, 2) : sentence
+}
+
+# The page of a call or type, with all that is declared with it.
+function show_block(n,    name, sentence)
+{
+    name = names_of[n]
+    sub(/,.*/, "", name)
+    sentence = continued(first_sentence(text_of[n]))
+    if (sentence == "")
+        sentence = "of <" include ">: " (task_of[n] != "" ? task_of[n] : brief)
+    begin(name, names_of[n], sentence)
+    show_code_lines(code_of[n])
+    out(".fi")
+    if (text_of[n] != "") {
+        out(".SH DESCRIPTION")
+        show_text(text_of[n])
+    }
+    see_also(page "(3)")
+}
+
+# The constants of a map, by the enum that is made of it: each is a line X(number, NAME, ..., "text").
+function show_map(enum,    prefix, map, type, n, i, lines, line, part, text)
+{
+    match(code_of[enum], /TL_[A-Z_]*##name/)
+    prefix = substr(code_of[enum], RSTART, RLENGTH - 6)
+    match(code_of[enum], /TL_[A-Z_]+_MAP/)
+    map = substr(code_of[enum], RSTART, RLENGTH)
+    type = names_of[enum]
+    for (n = 1; names_of[n] != map; n++)
+        continue
+    lines = split(code_of[n], line, "\n")
+    for (i = 2; i <= lines; i++) {
+        split(line[i], part, /[(,] */)
+        text = line[i]
+        gsub(/^[^"]*"|"[^"]*$/, "", text)
+        sub(/ *\\$/, "", line[i])
+        begin(prefix part[3], prefix part[3], text)
+        show_code_lines(line[i])
+        out(".fi")
+        out(".SH DESCRIPTION")
+        out("A \\fB" type "\\fR, by its line in \\fB" map "\\fR.")
+        out(".PP")
+        show_text(text_of[n])
+        see_also(type "(3)," page "(3)")
+    }
+}
+
+END {
+    begin(page, page, brief)
     out("\\fBcc \\&... $(pkg\\-config \\-\\-cflags \\-\\-libs " verbatim(library) ")\\fR")
     out(".fi")
     out(".SH DESCRIPTION")
     show_text(rest)
     out(".SH DECLARATIONS")
     for (i = 1; i <= count; i++) {
-        if (heading[i] != "")
-            out(".SS " heading[i])
-        if (heading[i] != "" && code_of[i] != "")
+        if (calls_of[i] != "")
+            out(".SS " calls_of[i])
+        if (calls_of[i] != "" && code_of[i] != "")
             show_code(code_of[i])
         if (text_of[i] != "") {
             if (text_of[i] !~ /^[A-Z][A-Z ,]+$/)
                 out(".PP")
             show_text(text_of[i])
         }
-        if (heading[i] == "" && code_of[i] != "")
+        if (calls_of[i] == "" && code_of[i] != "")
             show_code(code_of[i])
     }
     see_also(see)
+    for (i = 1; i <= count; i++)
+        if (names_of[i] != "") {
+            show_block(i)
+            if (code_of[i] ~ /##name/)
+                show_map(i)
+        }
 }

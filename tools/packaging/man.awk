@@ -1,21 +1,24 @@
 # What the makers of manual pages share: text as roff has it.
 
-# Prints lines; a paragraph begins only where there is something to part.
+# Prints lines, to the file `to` where it is set; a paragraph begins only where there is something to
+# part.
 function out(text,    line, count, i)
 {
+    if (to == "")
+        to = "/dev/stdout"
     count = split(text, line, "\n")
     if (count == 0)
-        print ""
+        print "" >to
     for (i = 1; i <= count; i++) {
         if (line[i] == ".PP") {
             parted = !headed
             continue
         }
         if (parted && line[i] !~ /^\.S[HS] /)
-            print ".PP"
+            print ".PP" >to
         parted = 0
         headed = line[i] ~ /^\.S[HS] /
-        print line[i]
+        print line[i] >to
     }
 }
 

@@ -91,6 +91,7 @@ extern "C" {
 #define TL_BOOK_ROWS 1000
 #define TL_BOOK_BYTES 65536
 
+/* One declared statement, and what it promises. */
 typedef struct tl_statement {
     const char *name;    /* by which lines and messages name it; unique */
     const char *sql;     /* with :values */
@@ -101,6 +102,7 @@ typedef struct tl_statement {
     int summed;          /* a group writes the sum of its lines; of shared statements only */
 } tl_statement;
 
+/* The declared statements of an operation. */
 typedef struct tl_books tl_books;
 
 /*

@@ -55,8 +55,10 @@
 extern "C" {
 #endif
 
+/* The slots of a fleet, each a set of customers. */
 #define TL_FLEET_SLOTS 1024
 
+/* The clients of all shards, and the map of customers to them. */
 typedef struct tl_fleet tl_fleet;
 
 /* Below TL_FLEET_SLOTS, the same for a customer in every process and at every shard: the databases
@@ -64,6 +66,7 @@ typedef struct tl_fleet tl_fleet;
  * library. */
 typedef uint16_t (*tl_slot_rule)(void *context, const char *cust_no);
 
+/* How the clients of a fleet are opened. */
 typedef struct tl_fleet_options {
     unsigned version;                /* TL_FLEET_OPTIONS_VERSION */
     const tl_client_options *client; /* of each shard's client; its shard is NULL.  Copied. */
@@ -158,6 +161,7 @@ TL_EXPORT tl_status tl_fleet_look_again(tl_fleet *fleet);
  */
 typedef tl_status (*tl_shard_fn)(void *context, size_t shard, tl_client *client);
 
+/* Somebody who is told when a shard comes up. */
 typedef struct tl_fleet_watch tl_fleet_watch;
 
 /*

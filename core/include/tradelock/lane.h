@@ -71,6 +71,7 @@ TL_EXPORT tl_status tl_lock_put_back_submit(tl_lock *lock, const tl_ending *endi
  * the client's again.  Not while a submitted call is under way. */
 TL_EXPORT void tl_lock_submit_within(tl_lock *lock, int64_t budget_ms);
 
+/* What tl_claim_due() claims. */
 typedef struct tl_claim_options {
     unsigned version; /* TL_CLAIM_OPTIONS_VERSION */
     const char *op_code;
@@ -135,6 +136,7 @@ TL_EXPORT size_t tl_business_op_size(const char *op_code);
 typedef int (*tl_operation_fn)(void *context, const char *op_code);
 TL_EXPORT tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context);
 
+/* What a janitor's round did. */
 typedef struct tl_reaped {
     uint64_t sessions; /* sessions that were ended */
     uint64_t opened;   /* trades given to their retry lanes */
@@ -164,6 +166,7 @@ typedef enum tl_decision {
 /* "clear", "paid", "failed"; "" for any other number. */
 TL_EXPORT const char *tl_decision_name(tl_decision decision);
 
+/* A half of a decision, as it is on record. */
 typedef struct tl_resolution_row {
     uint64_t rev, fence; /* of the row that was decided about */
     uint32_t epoch;
@@ -178,6 +181,7 @@ typedef struct tl_resolution_row {
     uint64_t act_no; /* of the act of many trades that it is a row of; 0: none */
 } tl_resolution_row;
 
+/* Called once for each of them; returns 0 to go on. */
 typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);
 /* Shows the proposals and confirmations of a trade, in the order of its revisions; a refusal
  * follows what it refuses.  TL_OK also when there are none. */

@@ -98,6 +98,7 @@ TL_EXPORT const char *tl_log_trace(void);
 /* Counts one kind of call of a channel, for tl_metrics_write(). */
 typedef struct tl_calls tl_calls;
 
+/* How a counter of calls is named in metrics. */
 typedef struct tl_calls_names {
     const char *channel, *op_code; /* copied */
     /* Static texts, such as "execute", and what it may be answered: at most 8. */

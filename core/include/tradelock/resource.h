@@ -59,10 +59,12 @@
 extern "C" {
 #endif
 
+/* Limits of resources: bytes of a name, names of a set, bytes of a payload. */
 #define TL_RESOURCE_MAX 128 /* bytes of a name */
 #define TL_RESOURCES_MAX 64 /* names in a set */
 #define TL_RESOURCE_PAYLOAD_MAX 1024
 
+/* What a lease mutex is doing. */
 typedef enum tl_resource_state {
     TL_RESOURCE_FREE,
     TL_RESOURCE_HELD,   /* its holder lives */
@@ -70,6 +72,7 @@ typedef enum tl_resource_state {
     TL_RESOURCE_EXPIRED /* its holder is dead or late; the next ask takes it over */
 } tl_resource_state;
 
+/* "free", "held" and so on; "?" for any other number. */
 TL_EXPORT const char *tl_resource_state_name(tl_resource_state state);
 
 /* A row as the server showed it. */
@@ -97,6 +100,7 @@ typedef struct tl_resource_view {
 
 /* -------------------------------------------------------------- lease mutex -- */
 
+/* A handle for the lease mutex of one resource, or of several. */
 typedef struct tl_mutex tl_mutex;
 
 /*
@@ -121,6 +125,7 @@ typedef void (*tl_mutex_loss_fn)(void *context, const char *resource, tl_status 
  */
 #define TL_MUTEX_BY_THREAD 1u
 
+/* How long a lease mutex is held, and what becomes of it. */
 typedef struct tl_mutex_options {
     unsigned version;    /* TL_MUTEX_OPTIONS_VERSION */
     unsigned flags;      /* TL_MUTEX_... */

@@ -27,6 +27,7 @@
 extern "C" {
 #endif
 
+/* How long tl_row_lock() waits. */
 #define TL_ROW_LOCK_BLOCK (-1) /* as long as the connection's innodb_lock_wait_timeout */
 #define TL_ROW_LOCK_NOWAIT 0
 #define TL_ROW_LOCK_WAIT_MAX_S 86400

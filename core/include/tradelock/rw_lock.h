@@ -50,10 +50,13 @@
 extern "C" {
 #endif
 
+/* A handle for the read-write lock of one resource. */
 typedef struct tl_rw tl_rw;
 
+/* In which way a read-write lock is held. */
 typedef enum tl_rw_mode { TL_RW_NONE, TL_RW_READ, TL_RW_WRITE } tl_rw_mode;
 
+/* What a holder of a read-write lock is doing. */
 typedef enum tl_holder_state {
     TL_HOLDER_FREE, /* a row without a holder */
     TL_HOLDER_HELD,
@@ -62,6 +65,7 @@ typedef enum tl_holder_state {
     TL_HOLDER_DEAD     /* its holder is dead; the janitor, or the next ask, frees it */
 } tl_holder_state;
 
+/* "free", "held" and so on; "?" for any other number. */
 TL_EXPORT const char *tl_holder_state_name(tl_holder_state state);
 
 /* A holder's row as the server showed it. */
@@ -86,6 +90,7 @@ typedef struct tl_holder_view {
 
 #define TL_HOLDER_VIEW_VERSION 1u
 
+/* How long a read-write lock is held, and what becomes of it. */
 typedef struct tl_rw_options {
     unsigned version;    /* TL_RW_OPTIONS_VERSION */
     int64_t lease_ms;    /* 0: renewed by the session; else how long without a renewal */

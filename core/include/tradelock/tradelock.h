@@ -27,8 +27,7 @@
  *     tl_lock_free
  *     tl_client_close       ends the session
  *
- * A service that registers a workflow (<tradelock/workflow.h>) makes one call instead.  The map of
- * all headers is in core/README.md.
+ * A service that registers a workflow (<tradelock/workflow.h>) makes one call instead.
  *
  * THE ONE RULE
  *
@@ -225,6 +224,7 @@ typedef enum tl_class {
     X(97, INTERNAL, BROKEN, OPEN, "an internal check failed")                                      \
     X(98, CALLBACK_FAILED, BROKEN, OPEN, "a database callback failed")
 
+/* What a call answers, by TL_STATUS_MAP. */
 typedef enum tl_status {
 #define TL_STATUS_ENUM(number, name, class_, payment, text) TL_##name = number,
     TL_STATUS_MAP(TL_STATUS_ENUM)
@@ -306,6 +306,7 @@ TL_EXPORT const char *tl_log_prefix(void);
  */
 typedef enum tl_level { TL_DEBUG, TL_INFO, TL_WARNING, TL_ALARM } tl_level;
 
+/* A line of the log. */
 typedef struct tl_log_line {
     tl_level level;
     const char *message;
@@ -358,6 +359,7 @@ typedef struct tl_key {
 
 /* ------------------------------------------------------------------ client -- */
 
+/* A process at one database: its connections, session and heartbeat. */
 typedef struct tl_client tl_client;
 
 /* A client without a session: it may look, but not ask for locks. */
@@ -378,6 +380,7 @@ typedef struct tl_client tl_client;
  */
 typedef void (*tl_loss_fn)(void *context);
 
+/* How a client is opened. */
 typedef struct tl_client_options {
     unsigned version; /* TL_CLIENT_OPTIONS_VERSION */
     unsigned flags;   /* TL_CLIENT_... */
@@ -452,6 +455,7 @@ TL_EXPORT int64_t tl_client_alive_ms(const tl_client *client);
  * too. The client owns it; -1 without a session. */
 TL_EXPORT int tl_client_loss_fd(const tl_client *client);
 
+/* The counters of a client. */
 typedef struct tl_stats {
     unsigned version; /* set to TL_STATS_VERSION by the caller */
     uint64_t asks, grants, refusals, finishes, lost, unknown;
@@ -495,6 +499,7 @@ TL_EXPORT void tl_client_log(tl_client *client, tl_level level, const tl_key *ke
 
 /* -------------------------------------------------------------- trade locks -- */
 
+/* The lane of a lock: the first one, or the retry lane. */
 typedef enum tl_lane { TL_LANE_SYNC, TL_LANE_RETRY } tl_lane;
 
 /* What a trade is doing, derived from both rows and the holder's session. */
@@ -511,6 +516,7 @@ typedef enum tl_state {
     TL_STATE_CLOSED   /* a retry row of a trade that is finished, or was never needed */
 } tl_state;
 
+/* "live", "in doubt" and so on; "?" for any other number. */
 TL_EXPORT const char *tl_state_name(tl_state state);
 
 /* Why it is certain that no money moved.  Code, name, text. */
@@ -523,12 +529,14 @@ TL_EXPORT const char *tl_state_name(tl_state state);
     X('S', DECLARED, "the service that held the lock declared it")                                 \
     X('O', OPERATORS, "two operators decided")
 
+/* The letter of a proof, by TL_PROOF_MAP. */
 typedef enum tl_proof {
 #define TL_PROOF_ENUM(code, name, text) TL_PROOF_##name = code,
     TL_PROOF_MAP(TL_PROOF_ENUM)
 #undef TL_PROOF_ENUM
 } tl_proof;
 
+/* The name and the text of a proof, by TL_PROOF_MAP. */
 TL_EXPORT const char *tl_proof_name(tl_proof proof);
 TL_EXPORT const char *tl_proof_text(tl_proof proof);
 
@@ -623,6 +631,7 @@ TL_EXPORT tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t c
 /* An operator's ask for a parked or not yet due row, bound to the fence that was seen. */
 #define TL_ASK_OVERRIDE 16u
 
+/* What a lock is asked for with. */
 typedef struct tl_lock_options {
     unsigned version; /* TL_LOCK_OPTIONS_VERSION */
     unsigned flags;   /* TL_ASK_... */
@@ -657,6 +666,7 @@ typedef struct tl_lock_options {
 #define TL_LOCK_OPTIONS_VERSION 1u
 #define TL_LOCK_OPTIONS_INIT TL_INITIAL(tl_lock_options, TL_LOCK_OPTIONS_VERSION)
 
+/* A handle for one lock of a trade. */
 typedef struct tl_lock tl_lock;
 
 /* Makes a handle and checks key and options; writes nothing.  TL_OK, or TL_INVALID with a sentence
@@ -724,6 +734,7 @@ TL_EXPORT int tl_may_send(const tl_lock *lock, int64_t send_ms);
  * round trip. */
 TL_EXPORT int64_t tl_lock_remaining_ms(const tl_lock *lock);
 
+/* What the holder of a lock found out. */
 typedef enum tl_outcome {
     TL_OUTCOME_UNKNOWN,     /* stays P, retry lane opened; what was not filled in is this */
     TL_OUTCOME_SUCCESS,     /* P -> Y */
@@ -734,6 +745,7 @@ typedef enum tl_outcome {
     TL_OUTCOME_NOT_SENT     /* nothing left this process: this send does not count */
 } tl_outcome;
 
+/* How a hold ends. */
 typedef struct tl_ending {
     unsigned version; /* TL_ENDING_VERSION */
     tl_outcome outcome;
@@ -806,6 +818,7 @@ TL_EXPORT tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *con
 TL_EXPORT tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
                                           void *context);
 
+/* What became of a submitted call. */
 typedef struct tl_completion {
     tl_lock *lock; /* NULL: of a workflow (tl_workflow_submit()) */
     void *context; /* as submitted */
@@ -848,6 +861,7 @@ TL_EXPORT int tl_client_completed_fd(tl_client *client);
 TL_EXPORT tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection,
                                       const tl_ending *ending, unsigned flags);
 
+/* What became of the caller's own commit. */
 typedef enum tl_commit { TL_COMMIT_OK, TL_COMMIT_ROLLED_BACK, TL_COMMIT_UNANSWERED } tl_commit;
 
 /*
@@ -914,6 +928,7 @@ typedef struct tl_evidence {
  */
 TL_EXPORT tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence);
 
+/* Evidence as it is on file. */
 typedef struct tl_evidence_row {
     uint64_t evidence_id;
     uint32_t epoch;
@@ -926,6 +941,7 @@ typedef struct tl_evidence_row {
     int contradicts;
 } tl_evidence_row;
 
+/* Called once for each row of evidence; returns 0 to go on. */
 typedef int (*tl_evidence_fn)(void *context, const tl_evidence_row *row);
 
 /* All evidence of a trade, oldest first.  TL_OK also when there is none.  Reads only. */

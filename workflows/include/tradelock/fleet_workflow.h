@@ -17,8 +17,10 @@
 extern "C" {
 #endif
 
+/* The registries of all shards. */
 typedef struct tl_fleet_workflows tl_fleet_workflows;
 
+/* What is registered at each shard. */
 typedef struct tl_fleet_workflows_options {
     unsigned version; /* TL_FLEET_WORKFLOWS_OPTIONS_VERSION */
     tl_fleet *fleet;  /* it must outlive them */

@@ -28,6 +28,7 @@ extern "C" {
 
 #define TL_PLUGIN_VERSION 1u
 
+/* What a plug-in offers to the worker. */
 typedef struct tl_plugin {
     uint32_t version; /* TL_PLUGIN_VERSION; any other is refused */
     uint32_t size;    /* sizeof(tl_plugin).  Fields are added at its end; a program refuses what is

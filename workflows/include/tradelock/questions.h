@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/* A trade, as a front shows it. */
 typedef struct tl_trade {
     unsigned version; /* TL_TRADE_VERSION, set by the caller */
     /* TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_BUSY (an attempt is under
@@ -128,6 +129,7 @@ typedef struct tl_batch_sum {
 
 typedef int (*tl_sum_fn)(void *context, const tl_batch_sum *sum);
 
+/* What a batch comes to. */
 typedef struct tl_batch_total {
     unsigned version; /* TL_BATCH_TOTAL_VERSION, set by the caller */
     uint64_t trades, succeeded, failed, open;

@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* How a worker works. */
 typedef struct tl_worker_options {
     unsigned version;     /* TL_WORKER_OPTIONS_VERSION */
     unsigned threads;     /* compensating attempts at once, 1 to 64; 0: 4 */
@@ -20,6 +21,7 @@ typedef struct tl_worker_options {
 #define TL_WORKER_OPTIONS_VERSION 1u
 #define TL_WORKER_OPTIONS_INIT TL_INITIAL(tl_worker_options, TL_WORKER_OPTIONS_VERSION)
 
+/* The threads that bring due work to an end. */
 typedef struct tl_worker tl_worker;
 
 /*

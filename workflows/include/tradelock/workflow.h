@@ -276,6 +276,7 @@ typedef struct tl_former_channel {
 
 #define TL_FORMER_MAX 8
 
+/* One operation: its channel, its patience and its callbacks. */
 typedef struct tl_workflow {
     unsigned version;    /* TL_WORKFLOW_VERSION */
     const char *op_code; /* the business operation, such as "WITHDRAW" */
@@ -303,6 +304,7 @@ typedef struct tl_workflow {
 #define TL_WORKFLOW_VERSION 1u
 #define TL_WORKFLOW_INIT TL_INITIAL(tl_workflow, TL_WORKFLOW_VERSION)
 
+/* The registry of the operations of a client. */
 typedef struct tl_workflows tl_workflows;
 
 /* Makes an empty registry.  TL_OK.  The client must outlive it; tl_workflows_free() frees it. */
@@ -340,6 +342,7 @@ TL_EXPORT const char *tl_workflow_operation(tl_workflows *workflows, unsigned n)
 
 /* ------------------------------------------------------------------- running -- */
 
+/* A payment as the service asks for it. */
 typedef struct tl_request {
     unsigned version;    /* TL_REQUEST_VERSION */
     tl_key key;          /* op_code: a registered one */
@@ -365,6 +368,7 @@ typedef struct tl_request {
 #define TL_REQUEST_VERSION 1u
 #define TL_REQUEST_INIT TL_INITIAL(tl_request, TL_REQUEST_VERSION)
 
+/* What became of a payment. */
 typedef struct tl_answer {
     unsigned version;     /* TL_ANSWER_VERSION */
     tl_status status;     /* what tl_workflow_run() returned */

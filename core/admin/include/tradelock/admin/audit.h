@@ -63,6 +63,7 @@ typedef struct tl_audit_rule {
     uint64_t violations, closed;
 } tl_audit_rule;
 
+/* What an audit went through, and what it found. */
 typedef struct tl_audit_counts {
     unsigned version; /* TL_AUDIT_COUNTS_VERSION */
     uint64_t rows, steps, grants, payments, violations;

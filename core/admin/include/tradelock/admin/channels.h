@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* Which channel is paused or resumed, and why. */
 typedef struct tl_pause {
     unsigned version;           /* TL_PAUSE_VERSION */
     const char *channel;        /* as a workflow registered it; TL_CHANNEL_ALL: a drain */
@@ -40,6 +41,7 @@ typedef struct tl_pause {
 TL_EXPORT tl_status tl_channel_pause(tl_client *client, const tl_pause *pause);
 TL_EXPORT tl_status tl_channel_resume(tl_client *client, const tl_pause *pause);
 
+/* How much a channel is sent at most. */
 typedef struct tl_limit {
     unsigned version; /* TL_LIMIT_VERSION */
     const char *channel;
@@ -61,6 +63,7 @@ typedef struct tl_limit {
  */
 TL_EXPORT tl_status tl_channel_limit(tl_client *client, const tl_limit *limit);
 
+/* When nothing is sent to a channel whose outcomes are unknown. */
 typedef struct tl_breaker {
     unsigned version; /* TL_BREAKER_VERSION */
     const char *channel;
@@ -86,6 +89,7 @@ typedef struct tl_breaker {
  */
 TL_EXPORT tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker);
 
+/* A channel, with its pause, limit and breaker. */
 typedef struct tl_pause_row {
     const char *channel, *op_code; /* op_code "": the channel as a whole */
     int paused;                    /* by a decision about this row */
@@ -116,6 +120,7 @@ typedef struct tl_pause_row {
     int probes;
 } tl_pause_row;
 
+/* Called once for each channel; returns 0 to go on. */
 typedef int (*tl_pause_fn)(void *context, const tl_pause_row *row);
 /* Tells every channel and operation that is known, by name; a channel as a whole only once that was
  * decided about.  What is used of a limit is as of the same moment, or one just after.  Needs a

@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/* What an operator proposes or confirms. */
 typedef struct tl_resolution {
     unsigned version; /* TL_RESOLUTION_VERSION */
     tl_key key;

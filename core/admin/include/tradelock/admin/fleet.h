@@ -25,6 +25,7 @@ extern "C" {
 #endif
 #define TL_FLEET_NAME_MAX 32
 
+/* How a database becomes a shard of a fleet. */
 typedef struct tl_fleet_joining {
     unsigned version;          /* TL_FLEET_JOINING_VERSION */
     const char *fleet, *shard; /* letters, digits, '-' and '_'; at most TL_FLEET_NAME_MAX */
@@ -41,6 +42,7 @@ typedef struct tl_fleet_joining {
  * "": the file is of one database.  TL_OK or TL_BAD_CONFIG. */
 TL_EXPORT tl_status tl_fleet_named(const char *config_file, char *fleet);
 
+/* What tl_fleet_join() did. */
 typedef struct tl_fleet_joined {
     unsigned taken, owned; /* slots: by this call; in all */
     unsigned made;         /* triggers and functions that were missing or changed */
@@ -64,6 +66,7 @@ typedef struct tl_fleet_joined {
 TL_EXPORT tl_status tl_fleet_join(tl_client *const *shards, size_t count, size_t own,
                                   const tl_fleet_joining *joining, tl_fleet_joined *joined);
 
+/* A slot, as a shard has it. */
 typedef struct tl_slot_row {
     unsigned slot;
     const char *state;  /* owned, leaving, gone, arriving */
@@ -83,6 +86,7 @@ typedef int (*tl_slot_fn)(void *context, const tl_slot_row *row);
 TL_EXPORT tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn each,
                                  void *context);
 
+/* How far the move of a slot has come. */
 typedef struct tl_slot_moved {
     uint64_t customers, rows; /* of the slot; copied and compared, of all tables together */
     /* TL_BUSY, and while it waits: how many trades or decisions are in the way (100 stands for more),
@@ -102,6 +106,7 @@ typedef struct tl_slot_moved {
  * person has compared them with the channel by then.  NULL agrees to nothing. */
 typedef int (*tl_slot_step_fn)(void *context, const char *step, const tl_slot_moved *moved);
 
+/* Which slot moves, and what goes along. */
 typedef struct tl_slot_moving {
     unsigned version; /* TL_SLOT_MOVING_VERSION */
     unsigned slot;
@@ -171,6 +176,7 @@ TL_EXPORT tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_sl
 
 typedef void (*tl_slot_table_fn)(void *context, const char *table, uint64_t rows);
 
+/* Of which slot that moved away the rows are removed. */
 typedef struct tl_slot_cleaning {
     unsigned version; /* TL_SLOT_CLEANING_VERSION */
     unsigned slot;

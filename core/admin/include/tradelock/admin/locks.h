@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+/* Which lease mutexes a list shows. */
 typedef struct tl_resource_filter {
     unsigned version;   /* TL_RESOURCE_FILTER_VERSION */
     const char *prefix; /* of the name; NULL: all */

@@ -27,6 +27,7 @@ typedef enum tl_report_at {
 #define TL_REPORT_CURRENCY 8u
 #define TL_REPORT_STATE 16u
 
+/* Which trades a report counts, and by what. */
 typedef struct tl_report_scope {
     unsigned version; /* TL_REPORT_SCOPE_VERSION */
     /* From the first moment on and before the second, by the server's clock, in microseconds since

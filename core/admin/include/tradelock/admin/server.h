@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/* What tl_migrate() did. */
 typedef struct tl_migrated {
     unsigned from, to; /* versions of the schema */
     unsigned mended; /* triggers, functions and views that were missing or not as they should be */
@@ -33,12 +34,14 @@ TL_EXPORT tl_status tl_migrate(tl_client *client, tl_migrated *migrated);
  * administrator's account. */
 TL_EXPORT tl_status tl_grant_roles(tl_client *client);
 
+/* How bad a finding of the doctor is. */
 typedef enum tl_finding_level {
     TL_FINDING_OK,
     TL_FINDING_WARNING,
     TL_FINDING_UNSAFE
 } tl_finding_level;
 
+/* One finding of the doctor. */
 typedef struct tl_finding {
     tl_finding_level level;
     const char *check;    /* short name, stable */
@@ -60,6 +63,7 @@ typedef int (*tl_finding_fn)(void *context, const tl_finding *finding);
  */
 TL_EXPORT tl_status tl_doctor(tl_client *client, tl_finding_fn each, void *context);
 
+/* What a purge removed. */
 typedef struct tl_purged {
     uint64_t trades, resources, sessions; /* removed */
     uint64_t looked_at;                   /* rows of trades */
@@ -69,6 +73,7 @@ typedef struct tl_purged {
     uint64_t resource_steps; /* of the resources' history */
 } tl_purged;
 
+/* What a purge removes. */
 typedef struct tl_purge_options {
     unsigned version; /* TL_PURGE_OPTIONS_VERSION */
     int64_t older_ms;
