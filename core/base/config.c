@@ -481,6 +481,18 @@ tl_status config_find_shard(const struct config *config, const char *file, const
                      config->fleet, list);
 }
 
+int tl_log_is_json(const char *config_file)
+{
+    const char *variable = config_variable("log_format");
+    struct config config;
+    int is_json = variable != NULL && strcmp(variable, "json") == 0;
+
+    if (config_load(&config, config_file) == TL_OK)
+        is_json = config.log_format;
+    error_clear();
+    return is_json;
+}
+
 void config_policy(tl_policy *policy, const struct config *config)
 {
     memset(policy, 0, sizeof(*policy));

@@ -96,6 +96,9 @@
     X(LEVEL, log_level, "info", 0, 0,                                                    \
       "The lowest level of log lines that are written: debug, info, warning or "         \
       "alarm. Refusals that any double tap meets are debug.")                            \
+    X(FORMAT, log_format, "text", 0, 0,                                                  \
+      "How worker, exporter, desk and sample write log lines: text, or json, an object "  \
+      "a line.")                                                                         \
     X(SWITCH, allow_insecure, "0", 0, 1,                                                 \
       "1 allows TCP beyond this machine without verified TLS. Never with real money.")   \
     X(SWITCH, janitor, "1", 0, 1,                                                        \
@@ -142,6 +145,7 @@ typedef enum config_cust { CONFIG_CUST_PLAIN, CONFIG_CUST_HASHED } config_cust;
 #define CONFIG_FIELD_SCHEDULE(name) struct config_schedule name;
 #define CONFIG_FIELD_CUST(name) config_cust name;
 #define CONFIG_FIELD_LEVEL(name) tl_level name;
+#define CONFIG_FIELD_FORMAT(name) int name; /* 1: json */
 #define CONFIG_FIELD_SWITCH(name) int name;
 #define CONFIG_FIELD_LISTEN(name) char name[CONFIG_LISTEN_MAX + 1]; /* "": off */
 #define CONFIG_FIELD_FLEET(name) char name[CONFIG_SHARD_MAX + 1];   /* "": none */
@@ -201,6 +205,7 @@ typedef enum config_type {
     CONFIG_SCHEDULE,
     CONFIG_CUST,
     CONFIG_LEVEL,
+    CONFIG_FORMAT,
     CONFIG_SWITCH,
     CONFIG_LISTEN,
     CONFIG_FLEET,

@@ -93,6 +93,14 @@ static tl_status set_duration(const struct config_setting *setting, const char *
     return TL_OK;
 }
 
+static tl_status set_format(const struct config_setting *setting, const char *text, int *is_json)
+{
+    *is_json = strcmp(text, "json") == 0;
+    if (*is_json || strcmp(text, "text") == 0)
+        return TL_OK;
+    return error_set(TL_BAD_CONFIG, "%s: '%s' is neither text nor json", setting->name, text);
+}
+
 static tl_status set_number(const struct config_setting *setting, const char *text, int64_t *to)
 {
     int64_t number;
@@ -313,6 +321,8 @@ tl_status config_set(struct config *config, const struct config_setting *setting
         return set_shards(setting, text, field);
     case CONFIG_LEVEL:
         return set_level(setting, text, field);
+    case CONFIG_FORMAT:
+        return set_format(setting, text, field);
     case CONFIG_MS:
         status = set_duration(setting, text, strlen(text), 1, &number);
         if (status == TL_OK)

@@ -92,6 +92,7 @@ static void write_range(struct text_buffer *to, const struct config_setting *set
         break;
     case CONFIG_CUST:
     case CONFIG_LEVEL:
+    case CONFIG_FORMAT:
     case CONFIG_SWITCH:
     case CONFIG_LISTEN:
         break;

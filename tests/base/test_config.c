@@ -39,6 +39,7 @@ TEST(test_defaults)
     assert_int_equal(config.read_timeout_s, 30);
     assert_int_equal(config.log_cust, CONFIG_CUST_PLAIN);
     assert_int_equal(config.log_level, TL_INFO);
+    assert_int_equal(config.log_format, 0);
     assert_int_equal(config.allow_insecure, 0);
     assert_int_equal(config.janitor, 1);
     assert_true(config.retention_ms == INT64_C(7776000000));
@@ -92,6 +93,7 @@ static const char every_setting[] = "; a comment\n"
                                     "log_cust = hashed\n"
                                     "log_cust_key = 0123456789abcdef\n"
                                     "log_level = alarm\n"
+                                    "log_format = json\n"
                                     "allow_insecure = 1\n"
                                     "janitor = 0\n"
                                     "metrics_listen = public:192.168.101.110:65535\n"
@@ -129,6 +131,7 @@ TEST(test_every_setting)
     assert_int_equal(config.read_timeout_s, 4);
     assert_int_equal(config.log_cust, CONFIG_CUST_HASHED);
     assert_int_equal(config.log_level, TL_ALARM);
+    assert_int_equal(config.log_format, 1);
     assert_int_equal(config.allow_insecure, 1);
     assert_int_equal(config.janitor, 0);
     assert_string_equal(config.metrics_listen, "public:192.168.101.110:65535");
@@ -175,6 +178,8 @@ TEST(test_bad_numbers)
                    ":2: log_cust: hashed wants a log_cust_key of 16 characters or more");
     assert_refused("[tradelock]\nlog_cust = hashed\nlog_cust_key = short\n",
                    ":3: log_cust: hashed wants a log_cust_key of 16 characters or more");
+    assert_refused("[tradelock]\nlog_format = xml\n",
+                   ":2: log_format: 'xml' is neither text nor json");
     assert_refused("[tradelock]\nlog_level = loud\n",
                    ":2: log_level: 'loud' is not debug, info, warning or alarm");
 }

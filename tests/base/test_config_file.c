@@ -215,7 +215,13 @@ TEST(test_environment)
     assert_int_equal(config.beat_ms, 700);
     assert_int_equal(config.session_ms, 9000);
     assert_string_equal(config.site, "here");
+    assert_false(tl_log_is_json(settings_path));
+    setenv("TRADELOCK_LOG_FORMAT", "json", 1);
+    assert_true(tl_log_is_json(settings_path));
     setenv("TRADELOCK_BEAT_MS", "soon", 1);
+    assert_true(tl_log_is_json(settings_path));
+    unsetenv("TRADELOCK_LOG_FORMAT");
+    assert_false(tl_log_is_json(settings_path));
     assert_int_equal(config_load(&config, settings_path), TL_BAD_CONFIG);
     assert_string_equal(tl_error_message(),
                         "the environment (TRADELOCK_...): beat_ms: 'soon' is not "

@@ -914,7 +914,8 @@ TEST_IN(test_exporter, clear, NULL)
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "tradelock_up{shard=\"a\"} 0\ntradelock_up{shard=\"b\"} 0\n");
     assert_null(strstr(o->out, "tradelock_trades"));
-    if (strstr(o->err, "tradelock: shard a: the settings lead to shard a of fleet payouts, but the "
+    if (strstr(o->err, "tradelock-exporter warning: shard a: the settings lead to shard a of fleet "
+                       "payouts, but the "
                        "database there is shard b") == NULL)
         fail_msg("%s", o->err);
     output_free(o);

@@ -18,8 +18,8 @@ static struct world {
     server *own;
     char log[300], said[300];
     const char *config;
-    const char *option; /* one more, or NULL */
-    int journal;        /* whether its log is the journal's, as far as it can tell */
+    int journal; /* whether its log is the journal's, as far as it can tell */
+    int json;    /* whether it is told to write JSON */
     pid_t worker;
 } w;
 
@@ -77,7 +77,9 @@ static void become_worker(void)
                  (uintmax_t)about.st_ino);
         setenv("JOURNAL_STREAM", stream, 1);
     }
-    execl(path, path, "--config", w.config, "--plugin", plugin, "--idle-ms", "100", w.option, NULL);
+    if (w.json)
+        setenv("TRADELOCK_LOG_FORMAT", "json", 1);
+    execl(path, path, "--config", w.config, "--plugin", plugin, "--idle-ms", "100", NULL);
     _exit(127);
 }
 
@@ -99,12 +101,12 @@ static void kill_worker(void)
     w.worker = 0;
 }
 
-static void start_worker_anew(int journal, const char *option)
+static void start_worker_anew(int journal, int json)
 {
     kill_worker();
     unlink(w.said);
     w.journal = journal;
-    w.option = option;
+    w.json = json;
     start_worker();
 }
 
@@ -121,7 +123,7 @@ FIXTURE(set_up)
     snprintf(w.log, sizeof w.log, "%s.worker-log", w.config);
     snprintf(w.said, sizeof w.said, "%s.worker-said", w.config);
     w.journal = 0;
-    w.option = NULL;
+    w.json = 0;
     start_worker();
 }
 
@@ -187,18 +189,69 @@ static void no_answers(const char *serial_no)
 /* The journal has a clock and priorities of its own. */
 TEST(test_the_journal_gets_priorities)
 {
-    start_worker_anew(1, NULL);
+    start_worker_anew(1, 0);
     no_answers("J1");
     assert_int_equal(strncmp(first_line("has been failing for"), "<2>tradelock-worker ALARM: ", 27),
                      0);
     assert_int_equal(count_in(w.log, "Z tradelock-worker"), 0);
 }
 
+static void append(const char *line)
+{
+    FILE *file = fopen(w.config, "ae");
+
+    assert_non_null(file);
+    fprintf(file, "%s\n", line);
+    fclose(file);
+}
+
+/* Has it read its settings anew, with this one besides, until the log has these words. */
+static void with_settings(const char *setting, const char *words)
+{
+    struct stat before;
+
+    assert_int_equal(stat(w.config, &before), 0);
+    append("[tradelock]");
+    append(setting);
+    kill(w.worker, SIGHUP);
+    wait_for(w.log, words, 1);
+    assert_int_equal(truncate(w.config, before.st_size), 0);
+}
+
+static void end_worker(void)
+{
+    int status;
+
+    kill(w.worker, SIGTERM);
+    assert_int_equal(waitpid(w.worker, &status, 0), w.worker);
+    w.worker = 0;
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Each line, of which there are so many at least. */
+static void assert_json(const char *path, unsigned least)
+{
+    char line[2048];
+    unsigned count = 0;
+    FILE *file = fopen(path, "re");
+
+    assert_non_null(file);
+    for (; fgets(line, sizeof line, file) != NULL; count++) {
+        json_t *read = json_loads(line, 0, NULL);
+
+        if (read == NULL || json_object_get(read, "at") == NULL)
+            fail_msg("%s: %s", path, line);
+        json_decref(read);
+    }
+    fclose(file);
+    assert_in_range(count, least, UINT32_MAX);
+}
+
 TEST(test_lines_are_json)
 {
     json_t *line;
 
-    start_worker_anew(0, "--json-log");
+    start_worker_anew(0, 1);
     no_answers("J2");
     line = json_loads(first_line("has been failing for"), 0, NULL);
     assert_non_null(line);
@@ -206,10 +259,16 @@ TEST(test_lines_are_json)
     assert_string_equal(json_string_value(json_object_get(line, "program")), "tradelock-worker");
     assert_int_equal(json_string_value(json_object_get(line, "at"))[10], 'T');
     json_decref(line);
-    start_worker_anew(1, "--json-log");
+    /* So are its own lines, those of settings that are bad, and what it prints to standard output. */
+    with_settings("poison=many", "the settings were not read anew, the old ones stay");
+    with_settings("poison=4", "the settings were read anew");
+    end_worker();
+    assert_json(w.log, 4);
+    assert_json(w.said, 4); /* ready, twice, and what each counted */
+    start_worker_anew(1, 1);
     no_answers("J3");
     assert_int_equal(strncmp(first_line("has been failing for"), "<2>{", 4), 0);
-    start_worker_anew(0, NULL);
+    start_worker_anew(0, 0);
 }
 
 /* The server is away for a while: no line each second. */
@@ -228,38 +287,13 @@ TEST(test_a_server_is_away_and_back)
     assert_int_equal(count_in(w.log, "the server is back after"), 1);
 }
 
-static void append(const char *line)
-{
-    FILE *file = fopen(w.config, "ae");
-
-    assert_non_null(file);
-    fprintf(file, "%s\n", line);
-    fclose(file);
-}
-
 /* Bad settings leave the old ones in force; good ones are worked with by the same process. */
 TEST(test_settings_are_read_anew)
 {
-    long size;
-    FILE *file = fopen(w.config, "re");
-    int status;
-
-    assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    size = ftell(file);
-    fclose(file);
-    append("[tradelock]\npoison=many");
-    kill(w.worker, SIGHUP);
-    wait_for(w.log, "the settings were not read anew, the old ones stay", 1);
-    assert_int_equal(truncate(w.config, size), 0);
-    append("[tradelock]\npoison=4");
-    kill(w.worker, SIGHUP);
-    wait_for(w.log, "the settings were read anew", 1);
+    with_settings("poison=many", "the settings were not read anew, the old ones stay");
+    with_settings("poison=4", "the settings were read anew");
     wait_for(w.said, "ready", 2);
-    kill(w.worker, SIGTERM);
-    assert_int_equal(waitpid(w.worker, &status, 0), w.worker);
-    w.worker = 0;
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    end_worker();
 }
 
 TESTS_OF(worker_log, set_up, tear_down)

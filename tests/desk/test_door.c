@@ -140,7 +140,8 @@ static void expect_logged_once(const struct desk_process *desk, const char *what
 {
     char command[800];
 
-    snprintf(command, sizeof command, "test \"$(grep -c '[0-9]Z access by %s@.* %s$' '%s')\" = 1",
+    snprintf(command, sizeof command,
+             "test \"$(grep -c '[0-9]Z tradelock-desk info: access by %s@.* %s$' '%s')\" = 1",
              operators.user[ANN], what, desk->log);
     assert_int_equal(system(command), 0);
 }

@@ -2,6 +2,7 @@
 #include "audit_run.h"
 #include "command.h"
 #include "desk.h"
+#include "log_print.h"
 #include "now.h"
 #include "options.h"
 #include "server.h"
@@ -72,20 +73,19 @@ static int serve(struct desk *desk, const sigset_t *signals)
     struct server *server = server_start(desk, &port, problem, sizeof problem);
 
     if (server == NULL) {
-        fprintf(stderr, "tradelock desk: %s\n", problem);
+        log_say(TL_ALARM, "%s", problem);
         return EXIT_USAGE;
     }
     if (!write_port(options->port_file, port)) {
-        fprintf(stderr, "tradelock desk: %s cannot be written\n", options->port_file);
+        log_say(TL_ALARM, "%s cannot be written", options->port_file);
         server_stop(server);
         return EXIT_USAGE;
     }
     inet_ntop(AF_INET, &options->address.sin_addr, host, sizeof host);
-    printf("The desk is at %s://%s:%u/\n", options->certificate_file != NULL ? "https" : "http",
-           host, (unsigned)port);
+    log_answer("The desk is at %s://%s:%u/", options->certificate_file != NULL ? "https" : "http",
+               host, (unsigned)port);
     if (options->is_behind_proxy)
-        puts("It expects a proxy in front of it that speaks TLS to the browsers.");
-    fflush(stdout);
+        log_answer("It expects a proxy in front of it that speaks TLS to the browsers.");
     wait_for_end(desk, signals);
     server_stop(server);
     return 0;
@@ -97,6 +97,7 @@ int desk_run(const struct options *options)
     sigset_t signals;
     int code;
 
+    log_begin("tradelock-desk", TL_INFO, options->config_file);
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
@@ -105,7 +106,7 @@ int desk_run(const struct options *options)
     if (desk_open(&desk, options)) {
         code = serve(&desk, &signals);
     } else {
-        fputs("tradelock desk: out of memory\n", stderr);
+        log_say(TL_ALARM, "out of memory");
         code = EXIT_INTERNAL;
     }
     desk_close(&desk);

@@ -2,6 +2,7 @@
 #include "desk.h"
 
 #include "assets.h"
+#include "log_print.h"
 #include "options.h"
 
 #include <stdio.h>
@@ -154,7 +155,7 @@ static void log_in_with(struct desk *desk, const struct request *request, struct
                      "elsewhere, or wait.");
         return;
     }
-    fprintf(stderr, "tradelock-desk: %s logged in\n", account.name);
+    log_say(TL_INFO, "%s logged in", account.name);
     set_session_cookie(desk, answer, session);
     session_put(desk->sessions, session);
     layout_redirect(answer, "/", NULL);

@@ -2,6 +2,7 @@
  * library alone. */
 #include "shards.h"
 
+#include "log_print.h"
 #include "print.h"
 #include "sessions.h"
 
@@ -103,18 +104,14 @@ static uint16_t slot_of(void *context, const char *cust_no)
 /* The library's own lines are for those who run a service. */
 static void log_access(void *context, const tl_log_line *line)
 {
-    struct timespec now;
-    char when[TIME_TEXT], trade[256] = "";
+    char trade[256] = "";
 
     (void)context;
     if (strncmp(line->message, SHARDS_ACCESS, strlen(SHARDS_ACCESS)) != 0)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
     if (line->serial_no[0] != '\0')
         snprintf(trade, sizeof trade, " %s %s %s", line->serial_no, line->cust_no, line->op_code);
-    fprintf(stderr, "tradelock-desk: %s %s%s\n",
-            time_text(when, (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000), line->message,
-            trade);
+    log_say(TL_INFO, "%s%s", line->message, trade);
 }
 
 static tl_status open_all(struct shards *shards, const struct options *options, const char *user,

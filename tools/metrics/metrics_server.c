@@ -3,6 +3,8 @@
  * calls the program's page. */
 #include "metrics_server.h"
 
+#include "log_print.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +25,7 @@ int metrics_server_open(metrics_server **out, const tl_client *client, metrics_h
                                 health_context, problem, space);
     if (*out == NULL)
         return 1;
-    printf("metrics at %s\n", metrics_server_url(*out));
-    fflush(stdout);
+    log_answer("metrics at %s", metrics_server_url(*out));
     return 0;
 }
 

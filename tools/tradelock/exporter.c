@@ -2,6 +2,7 @@
  * scrape opens a client of its own, so a server that was away, restarted or restored is seen as it is
  * now. */
 #include "command.h"
+#include "log_print.h"
 #include "metrics_server.h"
 
 #include <tradelock/admin/metrics.h>
@@ -269,7 +270,7 @@ static int merge_shard(exporter_fleet *self, size_t i, int is_late)
     int failed;
 
     if (is_late != one->is_late)
-        fprintf(stderr, "tradelock: shard %s: %s\n", one->name,
+        log_say(is_late ? TL_WARNING : TL_INFO, "shard %s: %s", one->name,
                 is_late ? "it does not answer" : "it answers again");
     one->is_late = is_late;
     if (!is_late && one->status == TL_OK)
@@ -329,7 +330,7 @@ static void mention(struct exporter *e, const char *problem)
     if (strcmp(e->problem, problem) == 0)
         return;
     snprintf(e->problem, sizeof e->problem, "%s", problem);
-    fprintf(stderr, "tradelock: %s%s%s%s\n", e->of_fleet ? "shard " : "",
+    log_say(problem[0] != '\0' ? TL_WARNING : TL_INFO, "%s%s%s%s", e->of_fleet ? "shard " : "",
             e->of_fleet ? e->shard : "", e->of_fleet ? ": " : "",
             problem[0] != '\0' ? problem : "the database is back");
 }
@@ -446,8 +447,7 @@ static int serve(const struct exporter *e, metrics_page_fn make, void *of)
         fprintf(stderr, "tradelock: %s\n", problem);
         return EXIT_USAGE;
     }
-    printf("metrics at %s\n", metrics_server_url(server));
-    fflush(stdout);
+    log_answer("metrics at %s", metrics_server_url(server));
     sigwait(&signals, &caught);
     metrics_server_stop(server);
     return finish_output(EXIT_DONE);
@@ -467,7 +467,10 @@ static int check(int argc, char **argv)
         return usage_error("%s", tl_error_message());
     e->config_file = command_config();
     e->shard = common.shard;
-    return e->config_file != NULL ? EXIT_DONE : EXIT_USAGE;
+    if (e->config_file == NULL)
+        return EXIT_USAGE;
+    log_begin("tradelock-exporter", TL_WARNING, e->config_file);
+    return EXIT_DONE;
 }
 
 static int tell(const struct exporter *e, metrics_page_fn make, void *of)

@@ -12,6 +12,7 @@
 #include "due.h"
 #include "either.h"
 #include "host.h"
+#include "log_print.h"
 #include "metrics_server.h"
 #include "plugin.h"
 #include "watch.h"
@@ -50,7 +51,6 @@ static const char usage[] =
     "  --dry-run            say what is due, change nothing, and end\n"
     "  --log FILE           the log goes to the end of this file, not to standard error\n"
     "  --verbose            log every step\n"
-    "  --json-log           log lines are JSON objects\n"
     "  --help, --version    print this, or the version, and end\n"
     "\n"
     "SIGTERM and SIGINT: it claims nothing more, finishes what it holds, and ends; a\n"
@@ -80,7 +80,6 @@ enum {
     OPT_DRY_RUN,
     OPT_LOG,
     OPT_SHARD,
-    OPT_JSON,
     OPT_HELP,
     OPT_VERSION
 };
@@ -95,7 +94,6 @@ static const struct option names[] = {
     {"dry-run", no_argument, NULL, OPT_DRY_RUN},
     {"log", required_argument, NULL, OPT_LOG},
     {"shard", required_argument, NULL, OPT_SHARD},
-    {"json-log", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -146,9 +144,6 @@ static int take_option(settings *s, int option)
     case OPT_VERBOSE:
         s->host.least = TL_INFO;
         break;
-    case OPT_JSON:
-        s->host.json_log = 1;
-        break;
     case OPT_HELP:
         fputs(usage, stdout);
         return EXIT_DONE;
@@ -187,7 +182,7 @@ static int open_log(const char *file)
     int fine;
 
     if (fd < 0) {
-        fprintf(stderr, PROGRAM ": the log file %s cannot be opened: %s\n", file, strerror(errno));
+        log_say(TL_ALARM, "the log file %s cannot be opened: %s", file, strerror(errno));
         return 0;
     }
     fine = dup2(fd, STDERR_FILENO) >= 0;
@@ -200,12 +195,13 @@ static int prepare(settings *s)
 {
     char problem[1024];
 
+    log_begin(PROGRAM, s->host.least, s->host.config_file);
     if (s->log_file != NULL && !open_log(s->log_file))
         return EXIT_USAGE;
     s->host.plugin = plugin_load(s->plugin_file, problem, sizeof problem);
     if (s->host.plugin != NULL)
         return -1;
-    fprintf(stderr, PROGRAM ": %s\n", problem);
+    log_say(TL_ALARM, "%s", problem);
     return EXIT_USAGE;
 }
 
@@ -224,12 +220,11 @@ static void print_counts(const either *worker)
 
     if (either_count(worker, &counts) != TL_OK)
         return;
-    printf("claimed %" PRIu64 ", succeeded %" PRIu64 ", failed %" PRIu64 ", put back %" PRIu64
-           ", parked %" PRIu64 ", lost %" PRIu64 ", unknown %" PRIu64 "; queries %" PRIu64
-           ", cancels %" PRIu64 ", sends %" PRIu64 "\n",
-           counts.claimed, counts.succeeded, counts.failed, counts.waiting, counts.parked,
-           counts.lost, counts.unknown, counts.queries, counts.cancels, counts.sends);
-    fflush(stdout);
+    log_answer("claimed %" PRIu64 ", succeeded %" PRIu64 ", failed %" PRIu64 ", put back %" PRIu64
+               ", parked %" PRIu64 ", lost %" PRIu64 ", unknown %" PRIu64 "; queries %" PRIu64
+               ", cancels %" PRIu64 ", sends %" PRIu64,
+               counts.claimed, counts.succeeded, counts.failed, counts.waiting, counts.parked,
+               counts.lost, counts.unknown, counts.queries, counts.cancels, counts.sends);
 }
 
 /* ------------------------------------------------------------------- running -- */
@@ -246,7 +241,7 @@ struct running {
 static tl_status told_of(tl_status status)
 {
     if (status != TL_OK)
-        fprintf(stderr, PROGRAM ": %s\n",
+        log_say(TL_ALARM, "%s",
                 tl_error_message()[0] != '\0' ? tl_error_message() : tl_status_text(status));
     return status;
 }
@@ -299,11 +294,9 @@ static tl_status begin(struct running *r, const settings *s, int is_first)
     if (!serve_metrics(r) && is_first)
         return TL_BAD_CONFIG;
     status = either_start(&r->worker, &r->here, &s->worker);
-    if (status == TL_OK)
-        puts("ready");
-    fflush(stdout);
     if (status != TL_OK)
         return told_of(status);
+    log_answer("ready");
     atomic_store(&r->has_begun, 1);
     watch_ready(s->host.plugin->name);
     return TL_OK;
@@ -314,8 +307,7 @@ static void die_of(int signal)
 {
     sigset_t only;
 
-    fputs(PROGRAM ": told a second time: it ends, and other workers compensate what it holds\n",
-          stderr);
+    log_say(TL_WARNING, "told a second time: it ends, and other workers compensate what it holds");
     sigemptyset(&only);
     sigaddset(&only, signal);
     (void)raise(signal);
@@ -397,18 +389,17 @@ static int reload(struct running both[2], int *now, const settings *s, int is_fi
         (void)open_log(s->log_file);
     if (both[1 - *now].leaves) {
         if (is_first)
-            fputs(PROGRAM ": work that began with the settings of before is not over: the "
-                          "settings are read anew after it\n",
-                  stderr);
+            log_say(TL_WARNING, "work that began with the settings of before is not over: the "
+                                "settings are read anew after it");
         return 1;
     }
     if (begin_other(&both[*now], &both[1 - *now], s) != TL_OK) {
-        fputs(PROGRAM ": the settings were not read anew, the old ones stay\n", stderr);
+        log_say(TL_ALARM, "the settings were not read anew, the old ones stay");
         return 0;
     }
     tell_to_leave(&both[*now]);
     *now = 1 - *now;
-    fputs(PROGRAM ": the settings were read anew\n", stderr);
+    log_say(TL_INFO, "the settings were read anew");
     return 0;
 }
 

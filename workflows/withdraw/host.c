@@ -116,7 +116,7 @@ tl_status host_open(host *self, const host_options *options)
     client.group_suffix = options->group_suffix;
     client.shard = options->shard;
     client.log = log_print;
-    client.log_context = (void *)(uintptr_t)options;
+    log_begin(options->program, options->least, options->config_file);
     status = tl_fleet_count(options->config_file, &shards);
     if (status == TL_OK)
         status = shards > 0 && options->shard == NULL && options->serves_fleets

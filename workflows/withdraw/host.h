@@ -16,7 +16,6 @@ typedef struct host_options {
     unsigned threads;  /* that call host_run(): one shard never takes those of the others */
     unsigned client_flags;
     tl_level least; /* log lines below this level are not printed */
-    int json_log;   /* log lines are JSON objects */
 } host_options;
 
 /* Over a fleet `fleet` and `all` are set, and the rest is NULL: each shard has its own. */

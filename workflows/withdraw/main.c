@@ -40,7 +40,6 @@ static const char usage[] =
     "  --final-wait-ms N     wait so long until no trade is in process (default 0)\n"
     "  --metrics             serve its metrics, and /healthz, where metrics_listen says\n"
     "  --verbose             log every step\n"
-    "  --json-log            log lines are JSON objects\n"
     "  --help, --version     print this, or the version, and end\n"
     "\n"
     "Ends with 0 when every line was answered; with --batch, when every line is paid.\n"
@@ -58,20 +57,7 @@ static int fail(int code, const char *what, const char *sentence)
 
 /* -------------------------------------------------------------------- the command line -- */
 
-enum {
-    CONFIG = 256,
-    THREADS,
-    BATCH,
-    OUT,
-    WAIT,
-    PATIENCE,
-    FINAL,
-    METRICS,
-    VERBOSE,
-    JSON_LOG,
-    HELP,
-    VERSION
-};
+enum { CONFIG = 256, THREADS, BATCH, OUT, WAIT, PATIENCE, FINAL, METRICS, VERBOSE, HELP, VERSION };
 
 static const struct option names[] = {
     {"config", required_argument, NULL, CONFIG},
@@ -83,7 +69,6 @@ static const struct option names[] = {
     {"final-wait-ms", required_argument, NULL, FINAL},
     {"metrics", no_argument, NULL, METRICS},
     {"verbose", no_argument, NULL, VERBOSE},
-    {"json-log", no_argument, NULL, JSON_LOG},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
     {NULL, 0, NULL, 0},
@@ -125,9 +110,6 @@ static int take_option(options *self, int option, const char *name)
         return -1;
     case VERBOSE:
         self->host.least = TL_INFO;
-        return -1;
-    case JSON_LOG:
-        self->host.json_log = 1;
         return -1;
     case HELP:
         fputs(usage, stdout);

@@ -331,6 +331,10 @@ typedef struct tl_log_line {
  * itself never prints. */
 typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 
+/* The setting log_format: whether the program is asked to print its lines as JSON objects.  Where
+ * the settings cannot be used, it is what the environment says. */
+TL_EXPORT int tl_log_is_json(const char *config_file);
+
 /* ------------------------------------------------------------ a trade's key -- */
 
 #define TL_SERIAL_MAX 64
