@@ -21,6 +21,7 @@
 #include "schedule.h"
 
 #include <tradelock/lane.h>
+#include <tradelock/layer.h>
 #include <tradelock/test_hooks.h>
 #include <tradelock/worker.h>
 
@@ -32,7 +33,6 @@
 
 #define THREADS_DEFAULT 4u
 #define IDLE_DEFAULT_MS 1000
-#define UNCLAIMED_DEFAULT_MS 60000
 /* Under steady load the worker lets all threads become free this long after it last served
  * suspects, and serves no more of them after as long a time: they may be slow. */
 #define SUSPECTS_EVERY_MS 5000
@@ -859,7 +859,7 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
     worker->threads = options->threads != 0 ? options->threads : THREADS_DEFAULT;
     worker->idle_max_ms = options->idle_max_ms != 0 ? options->idle_max_ms : IDLE_DEFAULT_MS;
     worker->unclaimed_ms =
-        options->unclaimed_ms != 0 ? options->unclaimed_ms : UNCLAIMED_DEFAULT_MS;
+        options->unclaimed_ms != 0 ? options->unclaimed_ms : TL_UNCLAIMED_S * INT64_C(1000);
     worker->overdue_ms = schedule_now_ms();
     worker->round_ms = schedule_now_ms();
     status = start_threads(worker);

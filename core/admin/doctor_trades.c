@@ -27,8 +27,6 @@
 #define PROBE_CUST "tl-doctor"
 #define PROBE_CUST_MAX 32
 #define PROBE_OP "TL_DOCTOR"
-/* If due work waits longer than this, no worker serves it. */
-#define OVERDUE_MS INT64_C(60000)
 
 /* ----------------------------------------------------------------- history -- */
 
@@ -396,7 +394,7 @@ static tl_status judge_operation(doctor *d, const store_operation *operation, un
     int64_t late_ms;
 
     TRY(find_overdue(d, operation, &late_ms));
-    if (late_ms > OVERDUE_MS) {
+    if (late_ms > TL_UNCLAIMED_S * INT64_C(1000)) {
         ++*overdue;
         snprintf(found, sizeof found, "%s, %lld s late", op_code, (long long)(late_ms / 1000));
         /* The lane is late, but a worker registers the operation without "_RETRY". */

@@ -48,6 +48,7 @@ static void add_stop(struct stops *stops, const char *channel, const char *op_co
     snprintf(one->channel, sizeof one->channel, "%s", channel);
     snprintf(one->op_code, sizeof one->op_code, "%s", op_code);
     one->row.opened_us = NOW_US - 7 * MINUTE_US;
+    one->row.decided_us = NOW_US - MINUTE_US;
 }
 
 static void warn(struct now *now)
@@ -58,6 +59,12 @@ static void warn(struct now *now)
 static void pause_one(struct now *now)
 {
     add_stop(&now->paused, "quiet", "");
+}
+
+static void forget_pause(struct now *now)
+{
+    add_stop(&now->paused, "old", "");
+    now->paused.of[now->paused.count - 1].row.decided_us = NOW_US - 61 * MINUTE_US;
 }
 
 static void hang(struct now *now)
@@ -128,8 +135,9 @@ static void go_away(struct now *now)
 }
 
 static const struct trouble troubles[] = {
-    {VERDICT_WARNING, warn, 0, 0},
     {VERDICT_PAUSED, pause_one, 0, 0},
+    {VERDICT_WARNING, warn, 0, 0},
+    {VERDICT_FORGOTTEN, forget_pause, 0, 0},
     {VERDICT_HANGS, hang, 3, NOW_US - 16 * MINUTE_US},
     {VERDICT_PROPOSED, propose, 7, 0},
     {VERDICT_SILENT, silence, 1, 0},
@@ -215,7 +223,8 @@ TEST(test_a_breaker_alone)
     assert_null(verdict_of(&now).channel);
 }
 
-/* Up to the minute in which workers come, and to the quarter of an hour in which most ends. */
+/* Up to the minute in which workers come, the quarter of an hour in which most ends, and the hour for
+ * which operators pause a channel on purpose. */
 TEST(test_what_is_young_is_well)
 {
     static struct now now;
@@ -225,6 +234,11 @@ TEST(test_what_is_young_is_well)
     now.overview.due_us = MINUTE_US;
     now.doubt = (struct sums){.trades = 1, .oldest_us = NOW_US - 15 * MINUTE_US};
     assert_int_equal(verdict_of(&now).kind, VERDICT_WELL);
+    pause_one(&now);
+    now.paused.of[0].row.decided_us = NOW_US - 60 * MINUTE_US;
+    assert_int_equal(verdict_of(&now).kind, VERDICT_PAUSED);
+    now.paused.of[0].row.decided_us--;
+    assert_int_equal(verdict_of(&now).kind, VERDICT_FORGOTTEN);
     now.doubt.oldest_us--;
     assert_int_equal(verdict_of(&now).kind, VERDICT_HANGS);
     now.overview.due_us++;

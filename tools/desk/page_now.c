@@ -115,6 +115,7 @@ static void title(struct page *page, const struct verdict *verdict, const struct
     case VERDICT_HANGS:
         page_format(page, "A payment has been in doubt for %s.", span);
         break;
+    case VERDICT_FORGOTTEN:
     case VERDICT_PAUSED:
         page_format(page, "Channel %s is paused%s%s.", verdict->stopped->channel,
                     verdict->stopped->op_code[0] != '\0' ? " for " : "", verdict->stopped->op_code);
@@ -194,6 +195,7 @@ static void detail(struct page *page, const struct verdict *verdict, const struc
     case VERDICT_PARKED:
         sums_write(page, verdict->kind == VERDICT_PARKED ? &now->parked : &now->conflict, ", ");
         break;
+    case VERDICT_FORGOTTEN:
     case VERDICT_PAUSED:
         page_format(page, "Nothing new is sent through it: %s (%s, ", verdict->stopped->reason,
                     verdict->stopped->account);
@@ -227,7 +229,8 @@ static void verdict_buttons(const struct shown *shown, size_t shard, const struc
                             verdict->channel != NULL ? verdict->channel->name : stopped->channel,
                             verdict->channel != NULL ? verdict->channel->op_code : stopped->op_code,
                             " main", "Pause the channel…");
-    else if (verdict->kind == VERDICT_PAUSED && may_act(shown))
+    else if ((verdict->kind == VERDICT_FORGOTTEN || verdict->kind == VERDICT_PAUSED) &&
+             may_act(shown))
         part_channel_button(page, name, stopped->channel, stopped->op_code, " main",
                             "Resume the channel…");
     else

@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-/* As `tradelock status` has them. */
-#define UNCLAIMED_US INT64_C(60000000)
-#define HANGS_US INT64_C(900000000)
-
 #define LOOK(look_, section_, runbook_, ...)                                                       \
     {.look = look_, .section = section_, .runbook = runbook_, __VA_ARGS__}
 const struct verdict_look verdict_looks[] = {
@@ -28,8 +24,9 @@ const struct verdict_look verdict_looks[] = {
     [VERDICT_PROPOSED] = LOOK("warn", "parked", "parked", .list = "#person",
                               .detail = "Nothing is done before that."),
     [VERDICT_HANGS] = LOOK("warn", "payment-hangs", "payment hangs", .list = "/trades?show=doubt"),
-    [VERDICT_PAUSED] = LOOK("warn", "channel-down", "channel down", ),
+    [VERDICT_FORGOTTEN] = LOOK("warn", "channel-down", "channel down", ),
     [VERDICT_WARNING] = LOOK("warn", "incidents", "incidents", ),
+    [VERDICT_PAUSED] = LOOK("good", "channel-down", "channel down", ),
     [VERDICT_WELL] = LOOK("good", "routine", "routine", .list = "/trades")};
 
 const struct stopped *stopped_of(const struct stops *stops, const char *channel,
@@ -97,6 +94,16 @@ static int has_proposal(const struct now *now, struct verdict *verdict)
     return verdict->count > 0;
 }
 
+static int has_forgotten(const struct now *now, struct verdict *verdict)
+{
+    const int64_t until_us = now->now_us - TL_PAUSED_LONG_S * INT64_C(1000000);
+
+    for (unsigned i = 0; i < now->paused.count && verdict->stopped == NULL; i++)
+        if (now->paused.of[i].row.decided_us < until_us)
+            verdict->stopped = &now->paused.of[i];
+    return verdict->stopped != NULL;
+}
+
 static int counts(struct verdict *verdict, const struct sums *sums)
 {
     verdict->count = sums->trades;
@@ -124,7 +131,7 @@ static int is_so(const struct now *now, enum verdict_kind kind, struct verdict *
     case VERDICT_UNCLAIMED:
         verdict->count = now->overview.due;
         verdict->since_us = now->now_us - now->overview.due_us;
-        return now->overview.due_us > UNCLAIMED_US;
+        return now->overview.due_us > TL_UNCLAIMED_S * INT64_C(1000000);
     case VERDICT_CONFLICT:
         return counts(verdict, &now->conflict);
     case VERDICT_PARKED:
@@ -135,12 +142,15 @@ static int is_so(const struct now *now, enum verdict_kind kind, struct verdict *
     case VERDICT_PROPOSED:
         return has_proposal(now, verdict);
     case VERDICT_HANGS:
-        return counts(verdict, &now->doubt) && now->now_us - verdict->since_us > HANGS_US;
+        return counts(verdict, &now->doubt) &&
+               now->now_us - verdict->since_us > TL_HANGS_S * INT64_C(1000000);
+    case VERDICT_FORGOTTEN:
+        return has_forgotten(now, verdict);
+    case VERDICT_WARNING:
+        return has_alarm(now, verdict, 0);
     case VERDICT_PAUSED:
         verdict->stopped = now->paused.count > 0 ? &now->paused.of[0] : NULL;
         return now->paused.count > 0;
-    case VERDICT_WARNING:
-        return has_alarm(now, verdict, 0);
     case VERDICT_WELL:
         break;
     }

@@ -18,8 +18,9 @@ enum verdict_kind {
     VERDICT_SILENT,
     VERDICT_PROPOSED,
     VERDICT_HANGS,
-    VERDICT_PAUSED,
+    VERDICT_FORGOTTEN,
     VERDICT_WARNING,
+    VERDICT_PAUSED,
     VERDICT_WELL
 };
 
@@ -28,7 +29,7 @@ struct verdict {
     int64_t since_us;              /* of the server's clock; 0: not known */
     uint64_t count;                /* of what it is about */
     const struct channel *channel; /* VERDICT_DOWN: the one for which most waits, or NULL */
-    const struct stopped *stopped; /* VERDICT_PAUSED, or a breaker of VERDICT_DOWN */
+    const struct stopped *stopped; /* what is paused, or a breaker of VERDICT_DOWN */
     const struct alarm *alarm;     /* VERDICT_UNFIT, VERDICT_WARNING */
 };
 

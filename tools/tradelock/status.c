@@ -38,12 +38,6 @@ static const char *colour(enum colour which)
 static int watches;
 static int64_t every_ms = 2000;
 
-/* A lane that is due for so long is claimed by nobody. */
-#define UNCLAIMED_US INT64_C(60000000)
-/* Money in doubt for so long hangs: the threshold of the alert TradelockMoneyInDoubt. */
-#define HANGS_S 900
-/* A channel that is paused for so long may have been forgotten. */
-#define PAUSED_US INT64_C(3600000000)
 #define DAY_US INT64_C(86400000000)
 #define GROUPS 64
 
@@ -204,7 +198,7 @@ static int take_pause(void *context, const tl_pause_row *row)
     if (!row->paused)
         return 0;
     s->drains |= strcmp(row->channel, TL_CHANNEL_ALL) == 0;
-    s->paused_long += row->now_us - row->decided_us > PAUSED_US;
+    s->paused_long += row->now_us - row->decided_us > TL_PAUSED_LONG_S * INT64_C(1000000);
     table_add(s->paused_table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)",
               time_text(when, row->decided_us), row->account, row->reason);
     json_array_append_new(s->paused,
@@ -270,14 +264,14 @@ static uint64_t count_of(const struct screen *s, const char *state)
 
 static int is_unclaimed(const struct screen *s)
 {
-    return s->overview.due_us > UNCLAIMED_US;
+    return s->overview.due_us > TL_UNCLAIMED_S * INT64_C(1000000);
 }
 
 static int hangs(const struct screen *s)
 {
     for (size_t i = 0; i < s->group_count; i++)
-        if (s->groups[i].oldest_s > HANGS_S && (strcmp(s->groups[i].state, "in_doubt") == 0 ||
-                                                strcmp(s->groups[i].state, "working") == 0))
+        if (s->groups[i].oldest_s > TL_HANGS_S && (strcmp(s->groups[i].state, "in_doubt") == 0 ||
+                                                   strcmp(s->groups[i].state, "working") == 0))
             return 1;
     return 0;
 }

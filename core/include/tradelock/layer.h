@@ -135,6 +135,12 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * read-write locks are granted as ever: they send nothing, and may be held for days. */
 #define TL_CHANNEL_ALL "*"
 
+/* From when on something needs a person, for commands, the desk, workers and `doctor` alike; the
+ * alerts, the dashboard and the pages say the same. */
+#define TL_UNCLAIMED_S 60     /* a lane that is due for so long is claimed by nobody */
+#define TL_HANGS_S 900        /* money that is in doubt for so long hangs */
+#define TL_PAUSED_LONG_S 3600 /* a channel that is paused for so long may have been forgotten */
+
 /* What a channel promises for an operation, and how long its word is awaited. */
 typedef struct tl_promises {
     int idempotent, replays_first_answer, can_query, not_found_final, cancel_final;
