@@ -624,7 +624,7 @@ void test_thread_ends()
 
     if (child == 0) {
         tradelock::client client = open();
-        tradelock::workflows workflows(client);
+        tradelock::workflows workflows{client};
         channel bank;
         tradelock::workflow flow = paying(bank, "ENDED");
 
@@ -641,9 +641,9 @@ void test_thread_ends()
 
     channel bank;
     tradelock::client client = open();
-    tradelock::workflows workflows(client);
+    tradelock::workflows workflows{client};
     workflows.add(paying(bank, "ENDED"));
-    tradelock::worker worker(workflows);
+    tradelock::worker worker{workflows};
     await_paid(client, of, "ENDED");
 }
 

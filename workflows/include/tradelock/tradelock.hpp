@@ -38,8 +38,8 @@
  *     what registers a plug-in's or a shard's workflows
  *                            the status of a tradelock::error, else TL_CALLBACK_FAILED
  *
- * What the lambdas of list(), batch() and complete() throw reaches who called these.  A thread's
- * cancellation (pthread_exit) is no exception, and passes as from C.
+ * What the lambdas of list(), batch() and complete() throw reaches who called these.  The end of a
+ * thread (pthread_exit) is no exception, and ends the process, as from C.
  *
  * OWNERSHIP
  *
