@@ -20,9 +20,8 @@ struct trouble {
 static void make_well(struct now *now)
 {
     memset(now, 0, sizeof *now);
-    now->now_us = NOW_US;
-    now->process_count = 1;
-    now->processes[0].alive = 1;
+    now->now_us = now->overview.now_us = NOW_US;
+    now->overview.alive = 1;
 }
 
 static void add_alarm(struct now *now, int is_unsafe)
@@ -48,6 +47,7 @@ static void add_stop(struct stops *stops, const char *channel, const char *op_co
     snprintf(one->channel, sizeof one->channel, "%s", channel);
     snprintf(one->op_code, sizeof one->op_code, "%s", op_code);
     one->row.opened_us = NOW_US - 7 * MINUTE_US;
+    one->row.now_us = NOW_US;
     one->row.decided_us = NOW_US - MINUTE_US;
 }
 
@@ -67,6 +67,11 @@ static void forget_pause(struct now *now)
     now->paused.of[now->paused.count - 1].row.decided_us = NOW_US - 61 * MINUTE_US;
 }
 
+static void hold_on(struct now *now)
+{
+    now->overview.overdue = 2;
+}
+
 static void hang(struct now *now)
 {
     now->doubt = (struct sums){.trades = 3, .oldest_us = NOW_US - 16 * MINUTE_US};
@@ -81,7 +86,7 @@ static void propose(struct now *now)
 
 static void silence(struct now *now)
 {
-    now->process_count++;
+    now->overview.silent = 1;
 }
 
 static void park(struct now *now)
@@ -114,8 +119,7 @@ static void take_down(struct now *now)
 
 static void kill_all(struct now *now)
 {
-    for (unsigned i = 0; i < now->process_count; i++)
-        now->processes[i].alive = 0;
+    now->overview.alive = 0;
 }
 
 static void endanger(struct now *now)
@@ -135,21 +139,22 @@ static void go_away(struct now *now)
 }
 
 static const struct trouble troubles[] = {
-    {VERDICT_PAUSED, pause_one, 0, 0},
-    {VERDICT_WARNING, warn, 0, 0},
-    {VERDICT_FORGOTTEN, forget_pause, 0, 0},
+    {VERDICT_PAUSED, pause_one, 1, 0},
+    {VERDICT_WARNING, warn, 1, 0},
+    {VERDICT_FORGOTTEN, forget_pause, 1, 0},
+    {VERDICT_OVERDUE, hold_on, 2, 0},
     {VERDICT_HANGS, hang, 3, NOW_US - 16 * MINUTE_US},
     {VERDICT_PROPOSED, propose, 7, 0},
     {VERDICT_SILENT, silence, 1, 0},
     {VERDICT_PARKED, park, 4, NOW_US - 2 * MINUTE_US},
     {VERDICT_CONFLICT, contradict, 1, NOW_US - 3 * MINUTE_US},
     {VERDICT_UNCLAIMED, leave_due, 6, NOW_US - 2 * MINUTE_US},
-    {VERDICT_BLOCKED, block, 0, 0},
+    {VERDICT_BLOCKED, block, 1, 0},
     {VERDICT_DOWN, take_down, 2, NOW_US - 8 * MINUTE_US},
-    {VERDICT_NOBODY, kill_all, 0, 0},
-    {VERDICT_UNFIT, endanger, 0, 0},
-    {VERDICT_RESTORE, restore, 0, NOW_US - MINUTE_US},
-    {VERDICT_AWAY, go_away, 0, 5},
+    {VERDICT_NOBODY, kill_all, 1, 0},
+    {VERDICT_UNFIT, endanger, 1, 0},
+    {VERDICT_RESTORE, restore, 1, NOW_US - MINUTE_US},
+    {VERDICT_AWAY, go_away, 1, 5},
 };
 #define TROUBLES (sizeof troubles / sizeof troubles[0])
 _Static_assert(TROUBLES == VERDICT_WELL, "each kind but the last has one");
@@ -243,6 +248,25 @@ TEST(test_what_is_young_is_well)
     assert_int_equal(verdict_of(&now).kind, VERDICT_HANGS);
     now.overview.due_us++;
     assert_int_equal(verdict_of(&now).kind, VERDICT_UNCLAIMED);
+}
+
+/* The command's exit code is that of the worst for which it has one. */
+TEST(test_codes)
+{
+    struct facts facts = {{{0}}};
+    const struct {
+        enum verdict_kind kind;
+        int code;
+    } told[] = {{VERDICT_PAUSED, 0},    {VERDICT_WARNING, 0}, {VERDICT_NOBODY, 0},
+                {VERDICT_FORGOTTEN, 6}, {VERDICT_DOWN, 6},    {VERDICT_UNFIT, 5},
+                {VERDICT_OVERDUE, 5}};
+
+    assert_int_equal(facts_worst(&facts), VERDICT_WELL);
+    assert_int_equal(facts_code(&facts), 0);
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        facts.of[told[i].kind].count = 1;
+        assert_int_equal(facts_code(&facts), told[i].code);
+    }
 }
 
 /* Whatever is said has a colour, and its own section of the runbook. */

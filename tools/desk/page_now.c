@@ -75,6 +75,9 @@ static void title_counted(struct page *page, const struct verdict *verdict)
         page_format(page, "Evidence contradicts %s trade%s.", count, s);
     else if (verdict->kind == VERDICT_PARKED)
         page_format(page, "%s payment%s wait%s for a person.", count, s, verb);
+    else if (verdict->kind == VERDICT_OVERDUE)
+        page_format(page, "%s trade%s %s held for too long.", count, s,
+                    verdict->count == 1 ? "is" : "are");
     else if (verdict->kind == VERDICT_SILENT)
         page_format(page, "%s process%s gave no heartbeat.", count,
                     verdict->count == 1 ? "" : "es");

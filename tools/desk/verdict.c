@@ -24,6 +24,8 @@ const struct verdict_look verdict_looks[] = {
     [VERDICT_PROPOSED] = LOOK("warn", "parked", "parked", .list = "#person",
                               .detail = "Nothing is done before that."),
     [VERDICT_HANGS] = LOOK("warn", "payment-hangs", "payment hangs", .list = "/trades?show=doubt"),
+    [VERDICT_OVERDUE] = LOOK("warn", "process-stopped", "process stopped",
+                             .detail = "Nobody opens them: start any process with janitor = 1."),
     [VERDICT_FORGOTTEN] = LOOK("warn", "channel-down", "channel down", ),
     [VERDICT_WARNING] = LOOK("warn", "incidents", "incidents", ),
     [VERDICT_PAUSED] = LOOK("good", "channel-down", "channel down", ),
@@ -43,126 +45,96 @@ const struct stopped *stopped_of(const struct stops *stops, const char *channel,
     return NULL;
 }
 
-static uint64_t count_processes(const struct now *now, int alive)
-{
-    uint64_t count = 0;
-
-    for (unsigned i = 0; i < now->process_count; i++)
-        count += now->processes[i].alive == alive;
-    return count;
-}
-
 /* Of the channels that do not answer, and that nobody has paused, the one for which most waits. */
-static int is_down(const struct now *now, struct verdict *verdict)
+static struct verdict find_down(const struct now *now)
 {
+    struct verdict verdict = {.kind = VERDICT_DOWN};
+
     for (unsigned i = 0; i < now->channel_count; i++) {
         const struct channel *one = &now->channels[i];
 
         if (one->state.down_since_us == 0 ||
             stopped_of(&now->paused, one->name, one->op_code) != NULL)
             continue;
-        verdict->count++;
-        if (verdict->channel == NULL || one->state.waits > verdict->channel->state.waits)
-            verdict->channel = one;
+        verdict.count++;
+        if (verdict.channel == NULL || one->state.waits > verdict.channel->state.waits)
+            verdict.channel = one;
     }
-    if (verdict->channel != NULL) {
-        verdict->since_us = verdict->channel->state.down_since_us;
-        verdict->stopped =
-            stopped_of(&now->broken, verdict->channel->name, verdict->channel->op_code);
+    if (verdict.channel != NULL) {
+        verdict.since_us = verdict.channel->state.down_since_us;
+        verdict.stopped = stopped_of(&now->broken, verdict.channel->name, verdict.channel->op_code);
     } else if (now->broken.count > 0) {
-        verdict->stopped = &now->broken.of[0];
-        verdict->since_us = verdict->stopped->row.opened_us;
-        verdict->count = now->broken.count;
+        verdict.stopped = &now->broken.of[0];
+        verdict.since_us = verdict.stopped->row.opened_us;
+        verdict.count = now->broken.count;
     }
-    return verdict->count > 0;
+    return verdict;
 }
 
-static int has_alarm(const struct now *now, struct verdict *verdict, int is_unsafe)
+/* NULL: there is none of that kind. */
+static const struct alarm *alarm_of(const struct now *now, enum verdict_kind kind)
 {
-    for (unsigned i = 0; i < now->alarm_count && verdict->alarm == NULL; i++)
-        if (now->alarms[i].is_unsafe == is_unsafe)
-            verdict->alarm = &now->alarms[i];
-    return verdict->alarm != NULL;
+    for (unsigned i = 0; i < now->alarm_count; i++)
+        if (now->alarms[i].is_unsafe == (kind == VERDICT_UNFIT))
+            return &now->alarms[i];
+    return NULL;
 }
 
-static int has_proposal(const struct now *now, struct verdict *verdict)
+static uint64_t proposals(const struct now *now)
 {
-    verdict->count = now->closings;
+    uint64_t count = now->closings;
+
     for (unsigned i = 0; i < now->group_count; i++)
         if (now->groups[i].kind == GROUP_PROPOSED)
-            verdict->count += now->groups[i].sums.trades;
-    return verdict->count > 0;
+            count += now->groups[i].sums.trades;
+    return count;
 }
 
-static int has_forgotten(const struct now *now, struct verdict *verdict)
+/* The first pause that makes it so. */
+static const struct stopped *paused_of(const struct now *now, enum verdict_kind kind)
 {
-    const int64_t until_us = now->now_us - TL_PAUSED_LONG_S * INT64_C(1000000);
+    for (unsigned i = 0; i < now->paused.count; i++) {
+        struct facts facts = {{{0}}};
 
-    for (unsigned i = 0; i < now->paused.count && verdict->stopped == NULL; i++)
-        if (now->paused.of[i].row.decided_us < until_us)
-            verdict->stopped = &now->paused.of[i];
-    return verdict->stopped != NULL;
-}
-
-static int counts(struct verdict *verdict, const struct sums *sums)
-{
-    verdict->count = sums->trades;
-    verdict->since_us = sums->oldest_us;
-    return sums->trades > 0;
-}
-
-static int is_so(const struct now *now, enum verdict_kind kind, struct verdict *verdict)
-{
-    switch (kind) {
-    case VERDICT_AWAY:
-        verdict->since_us = now->away_us;
-        return now->away_us != 0;
-    case VERDICT_RESTORE:
-        verdict->since_us = now->restore.since_us;
-        return now->restore.open;
-    case VERDICT_UNFIT:
-        return has_alarm(now, verdict, 1);
-    case VERDICT_NOBODY:
-        return count_processes(now, 1) == 0;
-    case VERDICT_DOWN:
-        return is_down(now, verdict);
-    case VERDICT_BLOCKED:
-        return now->overview.blocker != 0;
-    case VERDICT_UNCLAIMED:
-        verdict->count = now->overview.due;
-        verdict->since_us = now->now_us - now->overview.due_us;
-        return now->overview.due_us > TL_UNCLAIMED_S * INT64_C(1000000);
-    case VERDICT_CONFLICT:
-        return counts(verdict, &now->conflict);
-    case VERDICT_PARKED:
-        return counts(verdict, &now->parked);
-    case VERDICT_SILENT:
-        verdict->count = count_processes(now, 0);
-        return verdict->count > 0;
-    case VERDICT_PROPOSED:
-        return has_proposal(now, verdict);
-    case VERDICT_HANGS:
-        return counts(verdict, &now->doubt) &&
-               now->now_us - verdict->since_us > TL_HANGS_S * INT64_C(1000000);
-    case VERDICT_FORGOTTEN:
-        return has_forgotten(now, verdict);
-    case VERDICT_WARNING:
-        return has_alarm(now, verdict, 0);
-    case VERDICT_PAUSED:
-        verdict->stopped = now->paused.count > 0 ? &now->paused.of[0] : NULL;
-        return now->paused.count > 0;
-    case VERDICT_WELL:
-        break;
+        facts_take_pause(&facts, &now->paused.of[i].row);
+        if (facts.of[kind].count > 0)
+            return &now->paused.of[i];
     }
-    return 1;
+    return NULL;
 }
 
+static void take(struct facts *facts, enum verdict_kind kind, uint64_t count, int64_t since_us)
+{
+    facts->of[kind] = (struct fact){count, since_us};
+}
+
+/* What `doctor` says of the server counts here, and not the settings alone. */
 struct verdict verdict_of(const struct now *now)
 {
-    for (enum verdict_kind kind = VERDICT_AWAY;; kind++) {
-        struct verdict verdict = {.kind = kind};
+    const struct verdict down = find_down(now);
+    struct verdict verdict = {.stopped = NULL};
+    struct facts facts = {{{0}}};
 
-        if (is_so(now, kind, &verdict))
-            return verdict;
-    }
+    facts_take(&facts, &now->overview);
+    facts_take_doubt(&facts, now->doubt.trades, now->doubt.oldest_us, now->now_us);
+    for (unsigned i = 0; i < now->paused.count; i++)
+        facts_take_pause(&facts, &now->paused.of[i].row);
+    take(&facts, VERDICT_AWAY, now->away_us != 0, now->away_us);
+    take(&facts, VERDICT_RESTORE, now->restore.open != 0, now->restore.since_us);
+    take(&facts, VERDICT_UNFIT, alarm_of(now, VERDICT_UNFIT) != NULL, 0);
+    take(&facts, VERDICT_DOWN, down.count, down.since_us);
+    take(&facts, VERDICT_CONFLICT, now->conflict.trades, now->conflict.oldest_us);
+    take(&facts, VERDICT_PARKED, now->parked.trades, now->parked.oldest_us);
+    take(&facts, VERDICT_PROPOSED, proposals(now), 0);
+    take(&facts, VERDICT_WARNING, alarm_of(now, VERDICT_WARNING) != NULL, 0);
+    verdict.kind = facts_worst(&facts);
+    if (verdict.kind == VERDICT_DOWN)
+        return down;
+    verdict.count = facts.of[verdict.kind].count;
+    verdict.since_us = facts.of[verdict.kind].since_us;
+    if (verdict.kind == VERDICT_UNFIT || verdict.kind == VERDICT_WARNING)
+        verdict.alarm = alarm_of(now, verdict.kind);
+    if (verdict.kind == VERDICT_PAUSED || verdict.kind == VERDICT_FORGOTTEN)
+        verdict.stopped = paused_of(now, verdict.kind);
+    return verdict;
 }

@@ -2,27 +2,8 @@
 #ifndef DESK_VERDICT_H
 #define DESK_VERDICT_H
 
+#include "facts.h"
 #include "now.h"
-
-/* The worst first. */
-enum verdict_kind {
-    VERDICT_AWAY,
-    VERDICT_RESTORE,
-    VERDICT_UNFIT,
-    VERDICT_NOBODY,
-    VERDICT_DOWN,
-    VERDICT_BLOCKED,
-    VERDICT_UNCLAIMED,
-    VERDICT_CONFLICT,
-    VERDICT_PARKED,
-    VERDICT_SILENT,
-    VERDICT_PROPOSED,
-    VERDICT_HANGS,
-    VERDICT_FORGOTTEN,
-    VERDICT_WARNING,
-    VERDICT_PAUSED,
-    VERDICT_WELL
-};
 
 struct verdict {
     enum verdict_kind kind;

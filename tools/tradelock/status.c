@@ -2,6 +2,7 @@
  * and whether the server may be trusted; for people, and by its exit code for monitors. */
 #include "command.h"
 
+#include "facts.h"
 #include "fields.h"
 #include "fleet.h"
 #include "print.h"
@@ -54,8 +55,7 @@ struct screen {
     tl_restore restore;
     struct group groups[GROUPS];
     size_t group_count;
-    uint64_t proposals;
-    unsigned down, paused_long, broken_count;
+    struct facts facts;
     int channels_cut, drains;
     json_t *waiting, *channels, *paused, *limited, *broken;
     struct table *channel_table, *paused_table, *limited_table, *broken_table;
@@ -93,6 +93,12 @@ static int take_waiting(void *context, const tl_waiting *one)
         g->ages[one->age] += one->count;
     if (one->oldest_s > g->oldest_s)
         g->oldest_s = one->oldest_s;
+    if (strcmp(one->state, "parked") == 0)
+        s->facts.of[VERDICT_PARKED].count += one->count;
+    else if (strcmp(one->state, "conflict") == 0)
+        s->facts.of[VERDICT_CONFLICT].count += one->count;
+    else if (strcmp(one->state, "queued") != 0)
+        facts_take_doubt(&s->facts, one->count, -one->oldest_s * INT64_C(1000000), 0);
     json_array_append_new(
         s->waiting,
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "op_code", one->op_code,
@@ -128,7 +134,7 @@ static int take_channel(void *context, const tl_channel_state *one)
     char text[LISTING_COLUMNS][CELL];
     const char *cells[LISTING_COLUMNS];
 
-    s->down += one->down_since_us != 0;
+    s->facts.of[VERDICT_DOWN].count += one->down_since_us != 0;
     s->channels_cut |= one->cut;
     record_columns(&columns, &record_channel_state, NULL);
     for (size_t i = 0; i < columns.count; i++) {
@@ -168,7 +174,7 @@ static void take_breaker(struct screen *s, const tl_pause_row *row)
 {
     char since[TIME_TEXT], last[TIME_TEXT], next[TIME_TEXT] = "now", silent[24];
 
-    s->broken_count++;
+    s->facts.of[VERDICT_DOWN].count++;
     if (row->probe_us > row->now_us)
         distance_text(next, row->now_us, row->probe_us);
     snprintf(silent, sizeof silent, "%lld", (long long)row->silent_probes);
@@ -198,7 +204,7 @@ static int take_pause(void *context, const tl_pause_row *row)
     if (!row->paused)
         return 0;
     s->drains |= strcmp(row->channel, TL_CHANNEL_ALL) == 0;
-    s->paused_long += row->now_us - row->decided_us > TL_PAUSED_LONG_S * INT64_C(1000000);
+    facts_take_pause(&s->facts, row);
     table_add(s->paused_table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)",
               time_text(when, row->decided_us), row->account, row->reason);
     json_array_append_new(s->paused,
@@ -243,52 +249,13 @@ static tl_status screen_read(struct screen *s, tl_client *client)
     if (status == TL_OK)
         status = tl_pause_list(client, take_pause, s);
     if (status == TL_OK)
-        status = tl_inbox(client, take_proposal, &s->proposals);
-    s->proposals += status == TL_OK && s->restore.open && s->restore.proposed_us != 0;
+        status = tl_inbox(client, take_proposal, &s->facts.of[VERDICT_PROPOSED].count);
+    if (s->restore.open && s->restore.proposed_us != 0)
+        s->facts.of[VERDICT_PROPOSED].count++;
+    facts_take(&s->facts, &s->overview);
     s->now_us = s->overview.now_us != 0 ? s->overview.now_us
                                         : now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
     return status;
-}
-
-/* -------------------------------------------------------------------- judging -- */
-
-static uint64_t count_of(const struct screen *s, const char *state)
-{
-    uint64_t count = 0;
-
-    for (size_t i = 0; i < s->group_count; i++)
-        if (strcmp(s->groups[i].state, state) == 0)
-            count += s->groups[i].count;
-    return count;
-}
-
-static int is_unclaimed(const struct screen *s)
-{
-    return s->overview.due_us > TL_UNCLAIMED_S * INT64_C(1000000);
-}
-
-static int hangs(const struct screen *s)
-{
-    for (size_t i = 0; i < s->group_count; i++)
-        if (s->groups[i].oldest_s > TL_HANGS_S && (strcmp(s->groups[i].state, "in_doubt") == 0 ||
-                                                   strcmp(s->groups[i].state, "working") == 0))
-            return 1;
-    return 0;
-}
-
-/* What a monitor has to know: the worst of what is true. */
-static int code_of(const struct screen *s)
-{
-    const tl_overview *o = &s->overview;
-
-    if (!o->fit || o->restore_open || o->clock_jumps_open > 0)
-        return EXIT_UNSAFE;
-    if (count_of(s, "parked") + count_of(s, "conflict") + s->proposals + o->silent + o->overdue +
-                o->blocker >
-            0 ||
-        is_unclaimed(s) || s->down > 0 || s->broken_count > 0 || s->paused_long > 0 || hangs(s))
-        return EXIT_OPEN;
-    return EXIT_DONE;
 }
 
 /* ------------------------------------------------------------------- printing -- */
@@ -336,6 +303,7 @@ static void print_audits(const struct screen *s)
 static void print_people(const struct screen *s)
 {
     const tl_overview *o = &s->overview;
+    const uint64_t proposals = s->facts.of[VERDICT_PROPOSED].count;
     char text[160], late[TIME_TEXT] = "";
 
     snprintf(text, sizeof text, "%s alive, %s silent, %s ended and not cleared up",
@@ -346,12 +314,12 @@ static void print_people(const struct screen *s)
     snprintf(text, sizeof text, "%s attempts due and not claimed%s%s; %s holds too long",
              COUNT_TEXT(o->due), late[0] != '\0' ? ", oldest " : "",
              late[0] != '\0' ? late + 1 : "", COUNT_TEXT(o->overdue));
-    print_line("Work", is_unclaimed(s) || o->overdue > 0, text);
+    print_line("Work", s->facts.of[VERDICT_UNCLAIMED].count > 0 || o->overdue > 0, text);
     if (o->blocker_text[0] != '\0')
         print_line("Blocked", 1, o->blocker_text);
-    snprintf(text, sizeof text, "%s proposal%s for a second person%s", COUNT_TEXT(s->proposals),
-             s->proposals == 1 ? "" : "s", s->proposals > 0 ? " (`tradelock inbox`)" : "");
-    print_line("Inbox", s->proposals > 0, text);
+    snprintf(text, sizeof text, "%s proposal%s for a second person%s", COUNT_TEXT(proposals),
+             proposals == 1 ? "" : "s", proposals > 0 ? " (`tradelock inbox`)" : "");
+    print_line("Inbox", proposals > 0, text);
     print_audits(s);
 }
 
@@ -428,20 +396,21 @@ static int print_screen_json(const struct screen *s, int code)
     const tl_overview *o = &s->overview;
 
     return fleet_page(
-        json_pack(
-            "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:o, "
-            "s:o, s:o, s:f, s:O, s:O, "
-            "s:O, s:O, s:O, s:o, s:o}",
-            "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
-            "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open, "due",
-            (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue", (json_int_t)o->overdue,
-            "alive", (json_int_t)o->alive, "silent", (json_int_t)o->silent, "ended",
-            (json_int_t)o->ended, "proposals", (json_int_t)s->proposals, "cut", o->cut, "blocker",
-            o->blocker != 0 ? json_integer((json_int_t)o->blocker) : json_null(), "blocker_account",
-            json_text(o->blocker_account), "blocker_text", json_text(o->blocker_text), "blocker_s",
-            (double)o->blocker_us / 1e6, "waiting", s->waiting, "channels", s->channels, "paused",
-            s->paused, "limited", s->limited, "broken", s->broken, "audit", json_audited(&o->audit),
-            "statement", json_audited(&o->statement)),
+        json_pack("{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:o, "
+                  "s:o, s:o, s:f, s:O, s:O, "
+                  "s:O, s:O, s:O, s:o, s:o}",
+                  "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
+                  "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open,
+                  "due", (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue",
+                  (json_int_t)o->overdue, "alive", (json_int_t)o->alive, "silent",
+                  (json_int_t)o->silent, "ended", (json_int_t)o->ended, "proposals",
+                  (json_int_t)s->facts.of[VERDICT_PROPOSED].count, "cut", o->cut, "blocker",
+                  o->blocker != 0 ? json_integer((json_int_t)o->blocker) : json_null(),
+                  "blocker_account", json_text(o->blocker_account), "blocker_text",
+                  json_text(o->blocker_text), "blocker_s", (double)o->blocker_us / 1e6, "waiting",
+                  s->waiting, "channels", s->channels, "paused", s->paused, "limited", s->limited,
+                  "broken", s->broken, "audit", json_audited(&o->audit), "statement",
+                  json_audited(&o->statement)),
         code);
 }
 
@@ -455,11 +424,11 @@ static int show_one(tl_client *client, void *context)
     if (status != TL_OK) {
         code = fleet_told(status);
     } else if (common.json) {
-        code = print_screen_json(&s, code_of(&s));
+        code = print_screen_json(&s, facts_code(&s.facts));
     } else {
         fleet_heading();
         print_screen(&s);
-        code = finish_output(code_of(&s));
+        code = finish_output(facts_code(&s.facts));
     }
     json_decref(s.waiting);
     json_decref(s.channels);
