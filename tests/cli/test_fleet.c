@@ -981,7 +981,7 @@ TEST_IN(test_shard_is_down, clear, NULL)
     expect_lists_without_b();
     expect_trades_without_b();
     o = expect_metrics("\ntradelock_up{shard=\"b\"} 0\n");
-    if (strstr(o->err, "tradelock: shard b: ") == NULL)
+    if (strstr(o->err, "tradelock-exporter warning: shard b: ") == NULL)
         fail_msg("%s", o->err);
     output_free(o);
 
