@@ -302,7 +302,7 @@ tl_status act_purge_begin(db *connection, int64_t older_ms, int archives, uint64
 
 static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     uint64_t page = PAGE;
     tl_status status = TL_OK;
 
@@ -317,7 +317,6 @@ static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
         page = status == TL_OK ? db_get_uint(&result, 0, 0) : 0;
         *removed += page;
     }
-    db_result_free(&result);
     return status;
 }
 

@@ -135,7 +135,7 @@ static void show_page(struct acts *list, const db_result *r)
 static int list_all(void *context)
 {
     struct acts *list = context;
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status;
 
     do {
@@ -149,7 +149,6 @@ static int list_all(void *context)
         if (status == TL_OK)
             show_page(list, &r);
     } while (status == TL_OK && !list->stopped && r.rows == PAGE_ROWS);
-    db_result_free(&r);
     return (int)status;
 }
 
@@ -251,7 +250,7 @@ static db_answer read_rows(const struct rows *list, unsigned most, db_result *r)
 static int rows_all(void *context)
 {
     struct rows *list = context;
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status = TL_OK;
     int stopped = 0;
 
@@ -264,7 +263,6 @@ static int rows_all(void *context)
             stopped = (list->each != NULL ? show_rows(list, &r) : show_proposals(list, &r)) ||
                       r.rows < most;
     }
-    db_result_free(&r);
     return (int)status;
 }
 
@@ -335,7 +333,7 @@ static int show_paid(const struct paid *list, const db_result *r)
 static int paid_all(void *context)
 {
     const struct paid *list = context;
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     for (size_t first = 0; status == TL_OK && first < list->count; first += PAYMENTS) {
@@ -348,7 +346,6 @@ static int paid_all(void *context)
         if (status == TL_OK && show_paid(list, &r))
             break;
     }
-    db_result_free(&r);
     return (int)status;
 }
 

@@ -60,7 +60,7 @@ static void look_own(struct closing *c, const db_result *row)
 static db_answer run_half(task *t, db *connection)
 {
     struct closing *c = t->context;
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = store_audit_closing(connection, c->half.finding, &row);
 
     c->status = TL_OK;
@@ -82,21 +82,19 @@ static db_answer run_half(task *t, db *connection)
         c->status = error_set(TL_BUSY, "another operator did that at the same moment");
         answer = DB_DONE;
     }
-    db_result_free(&row);
     return answer;
 }
 
 static db_answer read_half(task *t, db *connection)
 {
     struct closing *c = t->context;
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = store_audit_closing(connection, c->half.finding, &row);
 
     if (answer == DB_DONE)
         look_own(c, &row);
     if (answer == DB_DONE && c->own_done)
         t->verdict = VERDICT_APPLIED;
-    db_result_free(&row);
     return answer;
 }
 

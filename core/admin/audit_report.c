@@ -121,7 +121,7 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
 {
     char sentence[512], name[2 * STORE_FINDING + 1];
     uint8_t finding[STORE_FINDING];
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     va_list arguments;
     tl_violation violation = {.rule = rule,
                               .key = {at->serial_no, at->cust_no, at->op_code},
@@ -146,7 +146,6 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
     count(self->counts, &violation);
     if (!self->stopped && self->each != NULL && self->each(self->context, &violation) != 0)
         self->stopped = 1;
-    db_result_free(&rows);
 }
 
 void audit_tell(audit *self, const char *what, const char *table, uint64_t done)

@@ -195,7 +195,7 @@ static db_answer write_decision(struct deciding *d, db *connection)
 static db_answer run_decision(task *t, db *connection)
 {
     struct deciding *d = t->context;
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     db_answer answer = store_channel_list(connection, d->half.channel, &rows);
 
     d->status = TL_OK;
@@ -204,19 +204,17 @@ static db_answer run_decision(task *t, db *connection)
         if (d->status == TL_OK)
             answer = write_decision(d, connection);
     }
-    db_result_free(&rows);
     return answer;
 }
 
 static db_answer read_decision(task *t, db *connection)
 {
     struct deciding *d = t->context;
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     db_answer answer = store_channel_list(connection, d->half.channel, &rows);
 
     if (answer == DB_DONE && d->sent && is_own(&d->half, &rows))
         t->verdict = VERDICT_APPLIED;
-    db_result_free(&rows);
     return answer;
 }
 
@@ -386,7 +384,7 @@ static int is_any_limited(const db_result *r)
 
 tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
 {
-    db_result r = DB_RESULT_INIT, use = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT, use = DB_RESULT_INIT;
     db *connection = NULL;
     tl_pause_row one = {.channel = NULL};
     tl_status status = read_begin(client, &connection);
@@ -406,7 +404,5 @@ tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
         if (each(context, &one) != 0)
             break;
     }
-    db_result_free(&use);
-    db_result_free(&r);
     return status;
 }

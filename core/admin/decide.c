@@ -71,7 +71,7 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
 
 static db_answer read_halves(struct deciding *d, db *connection)
 {
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     db_answer answer = store_resolve_list(connection, d->half.key, &rows);
 
     d->own_done = d->proposed = d->own_proposal = d->proposed_before = 0;
@@ -82,7 +82,6 @@ static db_answer read_halves(struct deciding *d, db *connection)
         decision_read(&one, &rows, row);
         take_half(d, &one);
     }
-    db_result_free(&rows);
     return answer;
 }
 
@@ -228,7 +227,7 @@ static db_answer write_half(struct deciding *d, db *connection)
 static db_answer run_half(task *t, db *connection)
 {
     struct deciding *d = t->context;
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = db_begin(connection);
 
     d->status = TL_OK;
@@ -255,7 +254,6 @@ static db_answer run_half(task *t, db *connection)
     }
     if (answer == DB_DONE)
         answer = d->status == TL_OK ? db_commit(connection) : db_rollback(connection);
-    db_result_free(&row);
     return answer;
 }
 

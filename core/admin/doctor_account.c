@@ -72,7 +72,7 @@ static tl_status judge_temporary_tables(doctor *d)
 static tl_status judge_rights_elsewhere(doctor *d)
 {
     enum { GRANTEE, IS_ROLE, ELSEWHERE };
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db_answer answer = db_run(d->connection, &sql_doctor_reach, NULL, 0, &r);
     const int sees_all = answer == DB_DONE;
 
@@ -89,7 +89,6 @@ static tl_status judge_rights_elsewhere(doctor *d)
                     sees_all ? "none" : "of others not visible",
                     "%s reaches no other database of tradelock on this server",
                     sees_all ? "nobody with rights here" : d->account);
-    db_result_free(&r);
     return read_status(d->connection, answer, "asking for rights in other databases");
 }
 

@@ -304,7 +304,7 @@ static tl_status judge_connections(const struct mode *m)
 /* Where the function is gone, or not this account's to call, another check says so. */
 static tl_status judge_passes_over(const struct mode *m)
 {
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer;
 
     if (m->d->schema != TL_OK || !m->d->is_newest)
@@ -312,7 +312,6 @@ static tl_status judge_passes_over(const struct mode *m)
     answer = db_run(m->d->connection, &sql_doctor_passes_over, NULL, 0, &row);
     if (answer == DB_DONE && !db_is_null(&row, 0, 0))
         doctor_tell(m->d, passing_over(m), "replication", db_get_text(&row, 0, 0), LEAVES_OUT);
-    db_result_free(&row);
     return answer == DB_DONE || answer == DB_ERROR
                ? TL_OK
                : read_status(m->d->connection, answer, "asking for what replication leaves out");

@@ -346,7 +346,7 @@ tl_status doctor_schema(doctor *d)
 
 tl_status doctor_restore(doctor *d)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status =
         read_run(d->connection, &sql_restore_status, &r, "asking which server this is");
 
@@ -359,6 +359,5 @@ tl_status doctor_restore(doctor *d)
         doctor_tell(d, TL_FINDING_UNSAFE, "restore", "not to be seen", "%s", tl_error_message());
         status = TL_OK;
     }
-    db_result_free(&r);
     return status;
 }

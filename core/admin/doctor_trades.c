@@ -50,7 +50,7 @@ static int lost_is_lost(doctor *d, const step *end)
 static db_answer probe(doctor *d, const char *cust, int *seen, tl_status *refused)
 {
     char serial[RANDOM_UUID];
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     step s = {.kind = STEP_ASK,
               .cust_no = cust,
               .serial_no = serial,
@@ -91,7 +91,6 @@ static db_answer probe(doctor *d, const char *cust, int *seen, tl_status *refuse
     } else if (answer == DB_DONE) {
         answer = db_rollback(d->connection);
     }
-    db_result_free(&result);
     return answer;
 }
 
@@ -116,12 +115,11 @@ static void judge_schema_objects(doctor *d, const char *there)
 /* A shard of a fleet has triggers of its own. */
 static tl_status look_for_fleet(doctor *d)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const db_answer answer =
         d->is_newest ? db_run(d->connection, &sql_fleet_of, NULL, 0, &r) : DB_DONE;
 
     d->of_fleet = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
-    db_result_free(&r);
     return read_status(d->connection, answer, "looking of which fleet this is a shard");
 }
 
@@ -194,7 +192,7 @@ tl_status doctor_schema_made(doctor *d)
 /* A shard takes a probe of its own customers alone; "" where it has no slot. */
 static db_answer choose_customer(doctor *d, char cust[PROBE_CUST_MAX + 1])
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db_answer answer = DB_DONE;
 
     snprintf(cust, PROBE_CUST_MAX + 1, "%s", d->of_fleet ? "" : PROBE_CUST);
@@ -202,7 +200,6 @@ static db_answer choose_customer(doctor *d, char cust[PROBE_CUST_MAX + 1])
         answer = db_run(d->connection, &sql_fleet_probe, NULL, 0, &r);
     if (answer == DB_DONE && r.rows == 1)
         text_copy(cust, PROBE_CUST_MAX + 1, db_get_text(&r, 0, 0));
-    db_result_free(&r);
     return answer;
 }
 
@@ -277,7 +274,7 @@ static tl_status judge_sessions(doctor *d)
 /* An account that may not read which channels are paused was told so above. */
 static void judge_drain(doctor *d)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const db_answer answer =
         SQL_RUN(d->connection, &r, channel_list, .from_channel = db_text(TL_CHANNEL_ALL),
                 .to_channel = db_text(TL_CHANNEL_ALL));
@@ -288,12 +285,11 @@ static void judge_drain(doctor *d)
                     "drain --end` ends that",
                     db_get_text(&r, 0, COLUMN_channel_list_account),
                     db_get_text(&r, 0, COLUMN_channel_list_reason));
-    db_result_free(&r);
 }
 
 static tl_status judge_site(doctor *d)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const tl_status status = read_run(d->connection, &sql_site, &r, "reading the site");
     const char *site = status == TL_OK && r.rows == 1 ? db_get_text(&r, 0, 0) : "";
 
@@ -303,7 +299,6 @@ static tl_status judge_site(doctor *d)
                     tl_client_site(d->client));
     else if (site[0] != '\0')
         doctor_tell(d, TL_FINDING_OK, "site", site, "all channel keys are made with it");
-    db_result_free(&r);
     return status;
 }
 
@@ -312,12 +307,13 @@ static tl_status judge_site(doctor *d)
 static tl_status judge_channels(doctor *d)
 {
     char found[2 * TL_CHANNEL_MAX + 8];
-    db_result r = DB_RESULT_INIT, waits = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status =
         read_run(d->connection, &sql_channel_registered, &r, "reading what channels promise");
 
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
         const char *channel = db_get_text(&r, row, 0), *op_code = db_get_text(&r, row, 1);
+        RESULT waits = DB_RESULT_INIT;
 
         snprintf(found, sizeof found, "%s for %s", channel, op_code);
         if (db_get_uint(&r, row, 3) == 0)
@@ -333,9 +329,7 @@ static tl_status judge_channels(doctor *d)
                         db_get_text(&waits, 0, 0), db_get_text(&waits, 0, 1));
         else if (status == TL_OK)
             doctor_tell(d, TL_FINDING_OK, "channel", found, "%s", db_get_text(&r, row, 2));
-        db_result_free(&waits);
     }
-    db_result_free(&r);
     return status;
 }
 

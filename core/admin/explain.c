@@ -243,7 +243,7 @@ static int take_channel(void *context, const tl_pause_row *row)
 static tl_status read_due(explaining *e)
 {
     char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db *connection = NULL;
     tl_status status = read_begin(e->client, &connection);
 
@@ -255,14 +255,13 @@ static tl_status read_due(explaining *e)
     read_end(e->client, connection);
     if (status == TL_OK && r.rows == 1)
         e->due = db_get_int(&r, 0, 0);
-    db_result_free(&r);
     return status;
 }
 
 /* Whether its operation is served, and nobody has registered the channel that its row names. */
 static tl_status read_registered(explaining *e)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db *connection = NULL;
     uint64_t own = 0, all = 0;
     tl_status status = read_begin(e->client, &connection);
@@ -279,7 +278,6 @@ static tl_status read_registered(explaining *e)
         }
     e->is_strange = own == 0 && all > 0;
     e->is_unserved = status == TL_OK && all == 0;
-    db_result_free(&r);
     return status;
 }
 

@@ -45,7 +45,7 @@ struct joining {
 
 static tl_status read_name(db *connection, char *fleet, char *shard)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &r);
 
     fleet[0] = shard[0] = '\0';
@@ -53,7 +53,6 @@ static tl_status read_name(db *connection, char *fleet, char *shard)
         text_copy(fleet, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_NAME));
         text_copy(shard, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_SHARD));
     }
-    db_result_free(&r);
     return read_status(connection, answer, "reading which fleet this is of");
 }
 
@@ -74,12 +73,11 @@ static void take_row(struct joining *j, size_t shard, const db_result *r, size_t
 
 static tl_status read_slots(struct joining *j, size_t shard)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const db_answer answer = db_run(j->shards[shard], &sql_slot_list, NULL, 0, &r);
 
     for (size_t row = 0; answer == DB_DONE && row < r.rows; row++)
         take_row(j, shard, &r, row);
-    db_result_free(&r);
     return read_status(j->shards[shard], answer, "reading the slots of a shard");
 }
 
@@ -171,7 +169,7 @@ static tl_status drop_triggers(db *own)
 /* The rule alone: a database that nobody joined has it without harm. */
 static tl_status make_rule(db *own)
 {
-    db_result there = DB_RESULT_INIT;
+    RESULT there = DB_RESULT_INIT;
     db_answer answer = db_run(own, &sql_migrate_objects, NULL, 0, &there);
     int has = 0;
 
@@ -180,7 +178,6 @@ static tl_status make_rule(db *own)
     for (size_t i = 0; i < sql_fleet_objects_count && answer == DB_DONE && !has; i++)
         if (strcmp(sql_fleet_objects[i].kind, "function") == 0)
             answer = db_run_script(own, "the rule of slots", sql_fleet_objects[i].text);
-    db_result_free(&there);
     return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "making the rule of slots");
 }
 

@@ -368,7 +368,7 @@ static tl_status read_operations(struct list *list)
 /* Until which end of a hold a held row may be in doubt. */
 static tl_status read_held_end(struct list *list)
 {
-    db_result end = DB_RESULT_INIT;
+    RESULT end = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     list->held_end_us = STRETCH_END_US;
@@ -379,7 +379,6 @@ static tl_status read_held_end(struct list *list)
                                    "reading until when held trades may be in doubt"));
     if (status == TL_OK && end.rows == 1 && !db_is_null(&end, 0, 0))
         list->held_end_us = db_get_int(&end, 0, 0);
-    db_result_free(&end);
     return status;
 }
 

@@ -112,7 +112,7 @@ static void take_retry(tl_view *view, const struct last_steps *last)
 /* Who held it then, and whether that one lived.  A session that is forgotten counts as alive. */
 static tl_status read_holder(db *connection, tl_view *view, int *alive)
 {
-    db_result process = DB_RESULT_INIT;
+    RESULT process = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     view->holder[0] = '\0';
@@ -128,7 +128,6 @@ static tl_status read_holder(db *connection, tl_view *view, int *alive)
         if (!db_is_null(&process, 0, 1) && db_get_int(&process, 0, 1) <= view->now_us)
             *alive = 0;
     }
-    db_result_free(&process);
     return status;
 }
 
@@ -245,7 +244,7 @@ static tl_status read_row(db *connection, const tl_key *key, const char *op_code
 tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int64_t as_of_us,
                         tl_view_fn each, void *context)
 {
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     char retry_op[TL_OP_MAX + 1];
     tl_view view;
     struct showing showing = {&view, each, context};
@@ -263,7 +262,6 @@ tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int6
                           as_of_us, &view, &row);
     if (status == TL_OK)
         status = read_and_show(show, &showing);
-    db_result_free(&row);
     read_end(client, connection);
     return status;
 }

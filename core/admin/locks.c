@@ -147,7 +147,7 @@ tl_status tl_resource_list(tl_client *client, const tl_resource_filter *filter, 
 tl_status tl_resource_show(tl_client *client, const char *resource, tl_resource_fn each,
                            void *context)
 {
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db *connection = NULL;
     tl_status status = text_check_name("resource", resource, TL_RESOURCE_MAX);
 
@@ -168,7 +168,6 @@ tl_status tl_resource_show(tl_client *client, const char *resource, tl_resource_
         resource_view_read(&view, &row, 0);
         (void)each(context, &view);
     }
-    db_result_free(&row);
     return status;
 }
 

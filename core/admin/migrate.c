@@ -159,7 +159,7 @@ static db_answer make_beside(db *connection, const struct sql_object *object)
 static db_answer compare(db *connection, const struct sql_object *object, int *same)
 {
     const int trigger = strcmp(object->kind, "trigger") == 0;
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = trigger ? DB_DONE : make_beside(connection, object);
 
     if (answer == DB_DONE)
@@ -172,7 +172,6 @@ static db_answer compare(db *connection, const struct sql_object *object, int *s
         snprintf(text, sizeof text, "DROP %s IF EXISTS " BESIDE, object->kind);
         answer = db_run_script(connection, object->name, text);
     }
-    db_result_free(&result);
     return answer;
 }
 
@@ -198,7 +197,7 @@ static tl_status make_objects(db *connection, const struct sql_object *objects, 
                               unsigned *made)
 {
     static const char *const kinds[] = {"function", "procedure", "view", "trigger"};
-    db_result there = DB_RESULT_INIT;
+    RESULT there = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_migrate_objects, NULL, 0, &there);
 
     for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++)
@@ -206,7 +205,6 @@ static tl_status make_objects(db *connection, const struct sql_object *objects, 
             if (strcmp(objects[i].kind, kinds[kind]) == 0 &&
                 !(schema_objects_is_rule(&objects[i]) && is_there(&there, &objects[i])))
                 answer = make(connection, &objects[i], &there, made);
-    db_result_free(&there);
     return answer == DB_DONE
                ? TL_OK
                : db_error_status(connection, answer, "making the schema's triggers and procedures");
@@ -295,7 +293,7 @@ static db_answer run_for_database(db *connection, const char *name, const char *
     enum { SERVER_DATABASE = 7 };
     static const char mark[] = "{database}";
     struct text_buffer named;
-    db_result of = DB_RESULT_INIT;
+    RESULT of = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_doctor_server, NULL, 0, &of);
 
     text_buffer_init(&named);
@@ -309,7 +307,6 @@ static db_answer run_for_database(db *connection, const char *name, const char *
         answer =
             named.failed ? DB_NO_MEMORY : db_run_script(connection, name, text_buffer_text(&named));
     text_buffer_free(&named);
-    db_result_free(&of);
     return answer;
 }
 
@@ -320,12 +317,11 @@ static tl_status grant_rule(db *connection)
         "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_application`;"
         "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_operator`;"
         "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_reader`;";
-    db_result of = DB_RESULT_INIT;
+    RESULT of = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &of);
 
     if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
         answer = run_for_database(connection, "grants of a fleet", grants);
-    db_result_free(&of);
     return answer == DB_DONE ? TL_OK
                              : db_error_status(connection, answer, "granting the fleet's rule");
 }

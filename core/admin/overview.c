@@ -207,14 +207,15 @@ tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context)
 
 tl_status tl_inbox(tl_client *client, tl_proposal_fn each, void *context)
 {
-    db_result all = DB_RESULT_INIT, *const result = &all;
+    RESULT all = DB_RESULT_INIT;
+    const db_result *const result = &all;
     db *connection = NULL;
     tl_status status = read_begin(client, &connection);
 
     if (status == TL_OK)
         status = read_check_each(each != NULL);
     if (status == TL_OK)
-        status = read_run(connection, &sql_overview_inbox, result, "reading what was proposed");
+        status = read_run(connection, &sql_overview_inbox, &all, "reading what was proposed");
     read_end(client, connection);
     for (size_t row = 0; status == TL_OK && row < result->rows; row++) {
         tl_proposal one, *to = &one;
@@ -223,6 +224,5 @@ tl_status tl_inbox(tl_client *client, tl_proposal_fn each, void *context)
         if (each(context, &one) != 0)
             break;
     }
-    db_result_free(result);
     return status;
 }

@@ -112,7 +112,7 @@ static int find_all(void *context)
 {
     const struct search *s = context;
     store_list_place last = {.us = 0};
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status;
 
     do {
@@ -133,7 +133,6 @@ static int find_all(void *context)
                       db_get_text(&r, r.rows - 1, COLUMN_paid_trades_op_code));
         }
     } while (r.rows >= PAGE);
-    db_result_free(&r);
     return (int)status;
 }
 

@@ -172,7 +172,7 @@ static tl_status purge_kind(struct purge *p, const struct kind *kind)
 
 static tl_status purge_session_page(struct purge *p, uint64_t *removed)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     unsigned repeats = 0;
     tl_status status;
 
@@ -185,7 +185,6 @@ static tl_status purge_session_page(struct purge *p, uint64_t *removed)
             read_run(p->connection, &sql_purge_sessions_result, &result, "reading what was purged");
     if (status == TL_OK)
         *removed = db_get_uint(&result, 0, 0);
-    db_result_free(&result);
     return status;
 }
 

@@ -98,7 +98,7 @@ static tl_status remove_page(struct removal *r)
     struct purge *p = r->purge;
     struct purge counts = {.done = {.trades = 0}};
     struct place nowhere = {.trade = {.us = 0}};
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     unsigned repeats = 0, seen = 0;
     tl_status status;
 
@@ -119,7 +119,6 @@ static tl_status remove_page(struct removal *r)
     if (status == TL_OK && seen > 0 &&
         !purge_take_trades(&counts, db_get_text(&result, 0, 0), &nowhere, &seen))
         status = error_set(TL_INTERNAL, "the purge did not say what it did");
-    db_result_free(&result);
     if (status != TL_OK)
         return status;
     r->removed += counts.done.trades;

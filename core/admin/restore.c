@@ -86,7 +86,7 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
 
 static db_answer write_promoting(const struct opening *p, db *connection)
 {
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
     const int is_promoted =
         answer == DB_DONE && row.rows == 1 &&
@@ -96,7 +96,6 @@ static db_answer write_promoting(const struct opening *p, db *connection)
         is_promoted && db_get_uint(&row, 0, COLUMN_restore_status_restore_no) ==
                            db_get_uint(&row, 0, COLUMN_restore_status_accepted_no);
 
-    db_result_free(&row);
     if (answer == DB_DONE && !is_promoted)
         answer = store_restore_open(connection, "promoted", p->actor, p->reason);
     if (answer == DB_DONE && p->fenced && !is_accepted) {
@@ -264,7 +263,7 @@ static tl_missing missing_of(const db_result *rows, size_t row)
 
 tl_status tl_restore_missing(tl_client *client, uint64_t number, tl_missing_fn each, void *context)
 {
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     db *connection = NULL;
     tl_status status = read_begin(client, &connection);
 
@@ -280,7 +279,6 @@ tl_status tl_restore_missing(tl_client *client, uint64_t number, tl_missing_fn e
         if (each(context, &missing) != 0)
             break;
     }
-    db_result_free(&rows);
     read_end(client, connection);
     return status;
 }
@@ -326,7 +324,7 @@ static int judge(struct accepting *a, const db_result *row)
 
 static db_answer write_half(struct accepting *a, db *connection)
 {
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = SQL_RUN(connection, NULL, restore_half, .number = db_uint(a->half.number),
                                .half = db_text(a->half.confirms ? "confirmed" : "proposed"),
                                .reason = db_text(a->half.reason), .actor = db_text(a->half.actor));
@@ -339,14 +337,13 @@ static db_answer write_half(struct accepting *a, db *connection)
         answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
     if (answer == DB_DONE)
         a->doubtful = db_get_uint(&row, 0, COLUMN_restore_status_doubtful);
-    db_result_free(&row);
     return answer;
 }
 
 static db_answer run_half(task *t, db *connection)
 {
     struct accepting *a = t->context;
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = db_begin(connection);
     int writes = 0;
 
@@ -360,7 +357,6 @@ static db_answer run_half(task *t, db *connection)
         answer = writes ? db_commit(connection) : db_rollback(connection);
     else if (answer == DB_ERROR)
         answer = db_undo(connection);
-    db_result_free(&row);
     return answer;
 }
 
@@ -368,7 +364,7 @@ static db_answer run_half(task *t, db *connection)
 static db_answer read_half(task *t, db *connection)
 {
     struct accepting *a = t->context;
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
 
     if (answer == DB_DONE &&
@@ -379,7 +375,6 @@ static db_answer read_half(task *t, db *connection)
         t->verdict = VERDICT_APPLIED;
         a->doubtful = db_get_uint(&row, 0, COLUMN_restore_status_doubtful);
     }
-    db_result_free(&row);
     return answer;
 }
 

@@ -82,7 +82,7 @@ static tl_status run_step(const struct retry_now *r)
 
 static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside *inside)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db *connection = NULL;
     tl_status status = read_begin(r->client, &connection);
 
@@ -96,7 +96,6 @@ static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside
                            r->key->cust_no, r->key->op_code);
     if (status == TL_OK)
         view_read(view, inside, &result, 0);
-    db_result_free(&result);
     read_end(r->client, connection);
     return status;
 }

@@ -38,7 +38,7 @@ db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t fir
 /* Of no fleet, nothing is asked: an account of earlier times has no right to it. */
 tl_status shard_copies_read(db *connection, shard_copies *copies)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &r);
     const int is_shard = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
 
@@ -51,7 +51,6 @@ tl_status shard_copies_read(db *connection, shard_copies *copies)
         if (slot < TL_FLEET_SLOTS && (strcmp(state, "gone") == 0 || strcmp(state, "arriving") == 0))
             copies->has = copies->is[slot] = 1;
     }
-    db_result_free(&r);
     return read_status(connection, answer, "reading the slots of this shard");
 }
 
@@ -167,7 +166,7 @@ static int show_customers(struct customers *list, const db_result *r)
 static int all_customers(void *context)
 {
     struct customers *list = context;
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status = TL_OK;
     int is_over = 0;
 
@@ -178,7 +177,6 @@ static int all_customers(void *context)
                              "listing customers");
         is_over = status != TL_OK || show_customers(list, &r);
     }
-    db_result_free(&r);
     return (int)status;
 }
 

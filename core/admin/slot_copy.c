@@ -190,7 +190,7 @@ static tl_status read_customers_of(slot_customers *all, const slot_copy *copy,
                                    const struct slot_table *t, db *connection)
 {
     struct text_buffer sql;
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     text_buffer_init(&sql);
@@ -203,7 +203,6 @@ static tl_status read_customers_of(slot_customers *all, const slot_copy *copy,
                            "looking for the customers of a slot");
     for (size_t row = 0; status == TL_OK && row < r.rows; row++)
         status = add_customer(all, &r, row);
-    db_result_free(&r);
     text_buffer_free(&sql);
     return status;
 }
@@ -323,7 +322,7 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
                          const slot_writing *writing)
 {
     struct text_buffer sql;
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     text_buffer_init(&sql);
@@ -342,7 +341,6 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
         else if (status != TL_REFUSED)
             status = error_prefix(status, "table %s", t->name);
     }
-    db_result_free(&rows);
     text_buffer_free(&sql);
     return status;
 }
@@ -350,12 +348,11 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
 static tl_status wipe_some(const struct slot_table *t, db *at, const struct text_buffer *sql,
                            uint64_t *removed)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status = status_of(at, db_run_text(at, t->name, sql->data, sql->size, &r),
                                  "removing the rows of a slot");
 
     *removed = status == TL_OK ? r.affected : 0;
-    db_result_free(&r);
     return status;
 }
 
@@ -392,7 +389,7 @@ tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, siz
 static tl_status count_table(struct slot_table *t, db *at, const slot_customers *all, size_t first)
 {
     struct text_buffer sql;
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status;
 
     text_buffer_init(&sql);
@@ -402,7 +399,6 @@ static tl_status count_table(struct slot_table *t, db *at, const slot_customers 
                            "counting the rows of a slot");
     if (status == TL_OK && r.rows == 1)
         t->rows += db_get_uint(&r, 0, 0);
-    db_result_free(&r);
     text_buffer_free(&sql);
     return status;
 }

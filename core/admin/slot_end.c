@@ -85,7 +85,7 @@ tl_status slot_say(struct move *m, const char *done)
 
 tl_status slot_read(struct move *m, struct end *at, struct slot *to)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status =
         end_status(at, SQL_RUN(at->connection, &r, slot_row, .slot = db_uint(m->said->slot)),
                    "reading the slot");
@@ -107,7 +107,6 @@ tl_status slot_read(struct move *m, struct end *at, struct slot *to)
         to->takes = !db_is_null(&r, 0, COLUMN_slot_row_taking);
         slot_tables_read(&to->taking, to->takes ? db_get_text(&r, 0, COLUMN_slot_row_taking) : "");
     }
-    db_result_free(&r);
     return status;
 }
 

@@ -125,7 +125,7 @@ static void take_blocker(struct move *m, const db_result *r)
 
 static tl_status look(struct move *m, int *blocked)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     *blocked = 0;
@@ -142,7 +142,6 @@ static tl_status look(struct move *m, int *blocked)
         if (*blocked)
             take_blocker(m, &r);
     }
-    db_result_free(&r);
     return status;
 }
 

@@ -117,7 +117,7 @@ static tl_status check_types(db *connection, const struct table *table,
 
 static tl_status compare_with_schema(db *connection, const book_statement *statement)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     struct table table;
     tl_status status;
 
@@ -126,7 +126,6 @@ static tl_status compare_with_schema(db *connection, const book_statement *state
     status = check_table(connection, &table, &result);
     if (status == TL_OK)
         status = check_types(connection, &table, statement, &result);
-    db_result_free(&result);
     return status;
 }
 

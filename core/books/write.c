@@ -206,12 +206,11 @@ static void take_found(book_group *self, const char *text)
 static db_answer read_found(book_group *self)
 {
     static const char sql[] = "SELECT @tl_changed";
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = db_run_text(self->connection, "books found", sql, sizeof sql - 1, &result);
 
     if (answer == DB_DONE && result.rows == 1)
         take_found(self, db_get_text(&result, 0, 0));
-    db_result_free(&result);
     return answer;
 }
 
@@ -365,7 +364,7 @@ static db_answer run_lines(book_group *self, struct lines *lines)
 {
     const book_statement *statement = lines->statement;
     const size_t first = self->written_count;
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
     collect(self, lines);
@@ -375,7 +374,6 @@ static db_answer run_lines(book_group *self, struct lines *lines)
                                     statement->shared ? DB_WAIT_LONG : DB_WAIT_NEVER},
                          &result);
     self->affected += result.affected;
-    db_result_free(&result);
     if (answer == DB_ERROR && statement->notes_lines && !statement->shared &&
         db_row_is_taken(self->connection))
         answer = find_blocked(self, first);

@@ -42,7 +42,7 @@ static void tell_tables(blocker *found, const db_result *r)
 
 static db_answer read_once(db *connection, blocker *found)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const db_answer answer = db_run(connection, &sql_blockers, NULL, 0, &r);
 
     *found = (blocker){.connection = 0};
@@ -57,7 +57,6 @@ static db_answer read_once(db *connection, blocker *found)
         else
             add_one(found, &r, 0);
     }
-    db_result_free(&r);
     return answer;
 }
 

@@ -47,7 +47,7 @@ static tl_status judge(const db_result *result, const struct needed *needed)
 
 static tl_status look(db **out, struct st_mysql *connection, const struct needed *needed)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db *borrowed = NULL;
     db_answer answer;
     tl_status status;
@@ -66,7 +66,6 @@ static tl_status look(db **out, struct st_mysql *connection, const struct needed
                      ? judge(&result, needed)
                      : caller_must_roll_back(borrowed, answer, "looking at the transaction");
     }
-    db_result_free(&result);
     if (status == TL_OK)
         *out = borrowed;
     else

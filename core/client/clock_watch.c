@@ -303,7 +303,7 @@ tl_status clock_watch_search(tl_client *client)
 static tl_status adjust_page(tl_client *client, db *connection, unsigned *left,
                              unsigned long *changed)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     unsigned rows = 0, mine = 0;
     db_answer answer =
         SQL_RUN(connection, NULL, clock_settle, .most = db_uint(PAGE),
@@ -320,7 +320,6 @@ static tl_status adjust_page(tl_client *client, db *connection, unsigned *left,
     else if (status == TL_OK && !mine)
         status = error_set(TL_TRY_AGAIN, "another process adjusts rows after a clock jump");
     *changed += rows;
-    db_result_free(&result);
     return status;
 }
 

@@ -114,7 +114,7 @@ static tl_status declare(db *connection, const char *session_id, const struct co
     for (int i = 0; i < TRIES; i++) {
         const char *was = strncmp(said, "was ", 4) == 0 ? said + 4 : NULL;
         const int more = was != NULL && promises_more(one->text, was);
-        db_result r = DB_RESULT_INIT;
+        RESULT r = DB_RESULT_INIT;
         db_answer answer =
             SQL_RUN(connection, NULL, channel_declare, .channel = db_text(one->channel),
                     .op_code = db_text(one->op_code), .session_id = db_text(session_id),
@@ -124,7 +124,6 @@ static tl_status declare(db *connection, const char *session_id, const struct co
         status = db_read_status(connection, answer, "declaring what a channel promises");
         if (status == TL_OK)
             text_copy(said, sizeof said, db_get_text(&r, 0, 0));
-        db_result_free(&r);
         /* Of two that declare at once the server may undo one, which then waits for the other.  A
          * wait that was too long is not waited for again: no beat confirms the session yet. */
         if (status == TL_TRY_AGAIN && db_errno(connection) != ERROR_LOCK_WAIT)
@@ -137,7 +136,7 @@ static tl_status declare(db *connection, const char *session_id, const struct co
 
 static tl_status declare_site(struct tl_client *client, db *connection)
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db_answer answer = SQL_RUN(connection, NULL, site_is, .site = db_text(client->config.site));
     tl_status status;
 
@@ -149,7 +148,6 @@ static tl_status declare_site(struct tl_client *client, db *connection)
                            "the settings say site = %s, and this installation's is %s: the keys of "
                            "one payment would be two",
                            client->config.site, db_get_text(&r, 0, 0));
-    db_result_free(&r);
     return status;
 }
 

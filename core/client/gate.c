@@ -206,7 +206,7 @@ static void note_look(struct tl_client *client, tl_status status)
 static tl_status look(struct tl_client *client, tl_status status, db *connection, int64_t notice_ms)
 {
     channel_gates *all = &client->gates;
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
 
     if (status == TL_OK)
         status = db_read_status(connection, db_run(connection, &sql_channel_gates, NULL, 0, &r),
@@ -216,7 +216,6 @@ static tl_status look(struct tl_client *client, tl_status status, db *connection
         status = take_rows(client, &r, notice_ms);
     note_look(client, status);
     pthread_mutex_unlock(&all->mutex);
-    db_result_free(&r);
     return status;
 }
 
@@ -262,12 +261,11 @@ void gates_leave(struct tl_client *client)
 tl_status gate_called(struct tl_client *client, db *connection, db_answer answer, const char *what,
                       char text[GATE_TEXT])
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const tl_status status =
         db_read_status(connection, store_called(connection, answer, &sql_channel_called, &r), what);
 
     text_copy(text, GATE_TEXT, status == TL_OK && r.rows == 1 ? db_get_text(&r, 0, 0) : "none");
-    db_result_free(&r);
     pool_put(client->connections, connection);
     return status;
 }

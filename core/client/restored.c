@@ -636,12 +636,11 @@ static void tell(const struct look *l, db_server_state is)
 static int is_shared(tl_client *client, db *connection)
 {
     restored_servers *all = &client->servers;
-    db_result is = DB_RESULT_INIT;
+    RESULT is = DB_RESULT_INIT;
     struct met_server *here;
     const int known = db_run(connection, &sql_server_cluster, NULL, 0, &is) == DB_DONE;
     const int shared = !known || db_get_int(&is, 0, 0) != 0;
 
-    db_result_free(&is);
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, db_server_of(connection));
     if (here != NULL && known)
@@ -798,7 +797,7 @@ static tl_status judge_kin(restored_servers *all, const db_result *kin)
 static tl_status check_kin(const struct look *l)
 {
     restored_servers *all = &l->client->servers;
-    db_result kin = DB_RESULT_INIT;
+    RESULT kin = DB_RESULT_INIT;
     db_answer answer;
     tl_status status;
     int is_met;
@@ -815,7 +814,6 @@ static tl_status check_kin(const struct look *l)
         status = judge_kin(all, &kin);
         pthread_mutex_unlock(&all->mutex);
     }
-    db_result_free(&kin);
     return status;
 }
 

@@ -16,7 +16,7 @@ unsigned schema_newest(void)
 
 tl_status schema_read(db *connection, schema_found *found)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_schema_version, NULL, 0, &result);
     tl_status status = TL_OK;
 
@@ -29,7 +29,6 @@ tl_status schema_read(db *connection, schema_found *found)
         /* A missing table is an answer: the database was never migrated. */
         status = db_read_status(connection, answer, "reading the schema's version");
     }
-    db_result_free(&result);
     return status;
 }
 

@@ -52,14 +52,11 @@ static tl_status judge_settings(const db_result *r)
 
 tl_status server_check_settings(db *connection)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     const db_answer answer = db_run(connection, &sql_server_settings, NULL, 0, &result);
-    const tl_status status = answer == DB_DONE
-                                 ? judge_settings(&result)
-                                 : db_read_status(connection, answer, "asking the server");
 
-    db_result_free(&result);
-    return status;
+    return answer == DB_DONE ? judge_settings(&result)
+                             : db_read_status(connection, answer, "asking the server");
 }
 
 tl_status server_check(pool *connections, int64_t wait_ms)

@@ -33,7 +33,7 @@ static tl_status judge(const struct tl_client *client, const db_result *said, in
 
 tl_status shard_check(const struct tl_client *client, db *connection, int may_be_none)
 {
-    db_result said = DB_RESULT_INIT;
+    RESULT said = DB_RESULT_INIT;
     db_answer answer;
     tl_status status;
 
@@ -46,13 +46,12 @@ tl_status shard_check(const struct tl_client *client, db *connection, int may_be
         status = db_read_status(connection, answer, "reading which shard this is");
     else
         status = judge(client, &said, may_be_none);
-    db_result_free(&said);
     return status;
 }
 
 tl_status shard_installation(struct tl_client *client, char installation[SHARD_INSTALLATION])
 {
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db *connection = NULL;
     tl_status status = read_begin(client, &connection);
 
@@ -62,7 +61,6 @@ tl_status shard_installation(struct tl_client *client, char installation[SHARD_I
                              "reading which installation this is");
     if (status == TL_OK && r.rows == 1)
         text_copy(installation, SHARD_INSTALLATION, db_get_text(&r, 0, FLEET_OF_INSTALLATION));
-    db_result_free(&r);
     read_end(client, connection);
     return status;
 }

@@ -282,7 +282,7 @@ static tl_status fix_session(db *connection, const db_options *options)
 static tl_status take_name(db *connection)
 {
     char sql[128];
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
     tl_status status = TL_OK;
 
@@ -298,7 +298,6 @@ static tl_status take_name(db *connection)
                                              "sessions; connect to the server itself");
     else
         connection->thread_id = db_get_uint(&result, 0, 1);
-    db_result_free(&result);
     return status;
 }
 

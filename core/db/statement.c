@@ -714,7 +714,7 @@ static int board(db *connection, struct flight *flight, db_answer *answer)
 
 static db_answer run_one_by_one(db *connection, db_request *requests, size_t count, size_t *done)
 {
-    db_result own = DB_RESULT_INIT;
+    RESULT own = DB_RESULT_INIT;
     db_answer answer = DB_DONE;
 
     for (size_t i = 0; i < count && answer == DB_DONE; i++) {
@@ -725,7 +725,6 @@ static db_answer run_one_by_one(db *connection, db_request *requests, size_t cou
         r->affected = result->affected;
         *done += answer == DB_DONE;
     }
-    db_result_free(&own);
     return answer;
 }
 

@@ -449,7 +449,7 @@ static tl_status read_version(tl_client *client, unsigned slot, db_result *rows)
 
 tl_status tl_fleet_confirm(tl_fleet *fleet, const char *cust_no, size_t at)
 {
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     tl_client *client = NULL;
     unsigned slot = 0;
     tl_status status = slot_of(fleet, cust_no, &slot);
@@ -462,7 +462,6 @@ tl_status tl_fleet_confirm(tl_fleet *fleet, const char *cust_no, size_t at)
     if (status == TL_OK && rows.rows == 0)
         status =
             error_set(TL_MISDIRECTED, "shard %s does not have slot %u now", fleet->names[at], slot);
-    db_result_free(&rows);
     return status;
 }
 

@@ -82,7 +82,7 @@ static tl_status read_slots(tl_client *client, db_result *rows)
 static tl_status read_map(shard *s, uint64_t look)
 {
     tl_fleet *fleet = s->fleet;
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     tl_status status;
 
     READ_REPEATED(status, read_slots(s->client, &rows));
@@ -96,7 +96,6 @@ static tl_status read_map(shard *s, uint64_t look)
         }
         pthread_mutex_unlock(&fleet->mutex);
     }
-    db_result_free(&rows);
     return status;
 }
 

@@ -17,7 +17,7 @@
 
 static db_answer blank_page(db *connection, int anew, uint64_t *blanked, int *goes_on)
 {
-    db_result told = DB_RESULT_INIT;
+    RESULT told = DB_RESULT_INIT;
     uint64_t done = 0;
     db_answer answer =
         SQL_RUN(connection, NULL, blank_page, .most = db_uint(PAGE), .anew = db_int(anew));
@@ -28,7 +28,6 @@ static db_answer blank_page(db *connection, int anew, uint64_t *blanked, int *go
     if (answer == DB_DONE && told.rows == 1)
         (void)sscanf(db_get_text(&told, 0, 0), "%" SCNu64 " %d", &done, goes_on);
     *blanked += done;
-    db_result_free(&told);
     return answer;
 }
 

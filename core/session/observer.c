@@ -118,7 +118,7 @@ static void forget_absent(observer *o)
 
 static tl_status expire(observer *o, db *connection, const struct seen *seen, uint64_t *ended)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     const char *by = o->own_id[0] != '\0' ? o->own_id : NULL;
     db_answer answer;
     tl_status status = TL_OK;
@@ -134,13 +134,12 @@ static tl_status expire(observer *o, db *connection, const struct seen *seen, ui
                  "session %s (%s) showed no heartbeat for %lld ms and was ended", seen->id,
                  seen->whose, (long long)seen->timeout_ms);
     }
-    db_result_free(&result);
     return status;
 }
 
 tl_status observer_look(observer *o, db *connection, uint64_t *ended)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     /* Silence is counted until before this look was sent, and from after its answer was read: the
      * time of a look itself is nobody's silence. */
     int64_t before_ms = clock_boottime_ms(), now_ms;
@@ -149,10 +148,8 @@ tl_status observer_look(observer *o, db *connection, uint64_t *ended)
                 .session_id = db_text(o->own_id[0] != '\0' ? o->own_id : NO_SESSION));
     tl_status status = TL_OK;
 
-    if (answer != DB_DONE) {
-        status = db_error_status(connection, answer, "observing sessions");
-        goto out;
-    }
+    if (answer != DB_DONE)
+        return db_error_status(connection, answer, "observing sessions");
     now_ms = clock_boottime_ms();
     for (size_t i = 0; i < o->count; i++)
         o->seen[i].present = 0;
@@ -162,7 +159,5 @@ tl_status observer_look(observer *o, db *connection, uint64_t *ended)
     for (size_t i = 0; i < o->count && status == TL_OK; i++)
         if (before_ms - o->seen[i].unchanged_since_ms >= o->seen[i].timeout_ms)
             status = expire(o, connection, &o->seen[i], ended);
-out:
-    db_result_free(&result);
     return status;
 }

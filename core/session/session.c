@@ -164,7 +164,7 @@ static tl_status note_failure(session *s, db_answer answer, const char *what)
 static enum beat find_out(session *s, const life *mine, int is_taken, session_beat *sent)
 {
     enum { ENDED, BEAT };
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer =
         SQL_RUN(s->connection, &result, session_seen, .session_id = db_text(mine->session_id));
     enum beat found = is_taken ? BEAT_CONFIRMED : BEAT_UNREACHABLE;
@@ -179,7 +179,6 @@ static enum beat find_out(session *s, const life *mine, int is_taken, session_be
     } else {
         sent->number = db_get_uint(&result, 0, BEAT);
     }
-    db_result_free(&result);
     return found;
 }
 
@@ -216,7 +215,7 @@ static tl_status check_wait(session *s)
 static enum beat send_beat(session *s, life *mine, int waits, session_beat *sent)
 {
     const store_session_clock clock = known_clock(s);
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     enum beat found = BEAT_UNREACHABLE;
     db_answer answer;
 
@@ -235,7 +234,6 @@ static enum beat send_beat(session *s, life *mine, int waits, session_beat *sent
         note_failure(s, answer, "the heartbeat");
     else
         found = find_out(s, mine, result.affected != 0, sent);
-    db_result_free(&result);
     return found;
 }
 
@@ -433,12 +431,11 @@ static tl_status insert_row(session *s, life *of, int *is_there)
 
 static int write_end(session *s, const life *of, int settled, int is_told)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     const db_answer answer =
         SQL_RUN(s->connection, &result, session_end, .told = db_int(is_told),
                 .settled = db_int(settled), .session_id = db_text(of->session_id));
 
-    db_result_free(&result);
     return answer == DB_DONE;
 }
 

@@ -21,7 +21,7 @@ static void read_opening(const db_result *result, store_clock *found)
 static db_answer read_clock(db *connection, const struct sql_text *statement,
                             const db_value *values, unsigned count, store_clock *found)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = db_run(connection, statement, values, count, &result);
 
     memset(found, 0, sizeof *found);
@@ -32,7 +32,6 @@ static db_answer read_clock(db *connection, const struct sql_text *statement,
     }
     if (answer == DB_DONE && count > 0)
         read_opening(&result, found);
-    db_result_free(&result);
     return answer;
 }
 
@@ -50,10 +49,9 @@ db_answer store_clock_open(db *connection, const char *boot_id, store_clock *fou
 
 db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = SQL_RUN(connection, &result, clock_future, .op_code = db_text(op_code));
 
     *future_us = answer == DB_DONE ? db_get_int(&result, 0, 0) : 0;
-    db_result_free(&result);
     return answer;
 }

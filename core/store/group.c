@@ -52,7 +52,7 @@ static db_answer run_rows(db *connection, step **steps, size_t count)
     const struct sql_text *statement = store_mutated(statement_for(steps, count));
     step_uuids *uuids = memory_new_array(count, sizeof *uuids);
     db_value *values = memory_new_array(count * statement->values, sizeof *values);
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = DB_NO_MEMORY;
 
     if (uuids != NULL && values != NULL) {
@@ -68,7 +68,6 @@ static db_answer run_rows(db *connection, step **steps, size_t count)
     }
     if (answer == DB_DONE)
         take_verdicts(steps, count, &result);
-    db_result_free(&result);
     memory_free(values);
     memory_free(uuids);
     return answer;

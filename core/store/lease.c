@@ -16,12 +16,11 @@
 static db_answer run_counting(db *connection, const struct sql_text *statement,
                               const db_value *values, size_t count, uint64_t *number)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = db_run(connection, statement, values, count, &result);
 
     if (answer == DB_DONE && number != NULL)
         *number = result.columns > 0 ? result.rows : result.affected;
-    db_result_free(&result);
     return answer;
 }
 
@@ -115,7 +114,7 @@ static void take_verdicts(resource_row *const *rows, size_t count, const db_resu
 db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count)
 {
     struct sql_resource_group_values *values = memory_new_array(count, sizeof *values);
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
     if (values == NULL)
@@ -133,7 +132,6 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
     }
     if (answer == DB_DONE)
         take_verdicts(rows, count, &result);
-    db_result_free(&result);
     memory_free(values);
     return answer;
 }
@@ -144,7 +142,7 @@ static db_answer run_on_held(db *connection, const struct sql_text *statement, c
 {
     db_value names[TL_RESOURCES_MAX];
     const store_rows rows = {.outside = outside, .rows = names, .count = s->count};
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
     for (size_t i = 0; i < s->count; i++)
@@ -152,7 +150,6 @@ static db_answer run_on_held(db *connection, const struct sql_text *statement, c
     answer = store_run_rows(connection, statement, &rows, &result);
     if (answer == DB_DONE)
         *changed = result.affected;
-    db_result_free(&result);
     return answer;
 }
 
@@ -251,7 +248,7 @@ db_answer store_rw_gate(db *connection, const char *resource, int *there)
 db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent,
                         int64_t latest_us, rw_look *look)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer =
         SQL_RUN(connection, &result, rw_look, .intent = db_bytes(intent, LEASE_TOKEN),
                 .latest_us = db_int(latest_us), .resource = db_text(resource));
@@ -268,7 +265,6 @@ db_answer store_rw_look(db *connection, const char *resource, const uint8_t *int
         look->dead_writers = (unsigned)db_get_uint(&result, 0, 7);
         look->dead_readers = (unsigned)db_get_uint(&result, 0, 8);
     }
-    db_result_free(&result);
     return answer;
 }
 
@@ -435,7 +431,7 @@ static db_answer lock_row(db *connection, const char *resource, int *locked)
 
 db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, int *locked)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     struct text_buffer text;
     db_answer answer = DB_NO_MEMORY;
 
@@ -447,6 +443,5 @@ db_answer store_row_lock(db *connection, const char *resource, int64_t wait_s, i
         answer = db_run_text(connection, sql_row_lock.name, text.data, text.size, &result);
     *locked = answer == DB_DONE && result.rows == 1;
     text_buffer_free(&text);
-    db_result_free(&result);
     return answer;
 }

@@ -44,7 +44,7 @@ static step *find_token(step *const *steps, size_t count, const void *token, siz
 
 static db_answer read_tokens(db *connection, step *const *steps, size_t count)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = run(connection, &sql_tokens_seen, steps, count, 0, &result);
 
     for (size_t row = 0; answer == DB_DONE && row < result.rows; row++) {
@@ -55,7 +55,6 @@ static db_answer read_tokens(db *connection, step *const *steps, size_t count)
         if (s != NULL)
             s->changed = 1;
     }
-    db_result_free(&result);
     return answer;
 }
 
@@ -64,11 +63,10 @@ static db_answer read_tokens(db *connection, step *const *steps, size_t count)
 static db_answer change(db *connection, const struct sql_text *many, unsigned rows_each,
                         step *const *steps, size_t count, int nowait)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = run(connection, many, steps, count, nowait, &result);
     const uint64_t affected = result.affected, all = rows_each * count;
 
-    db_result_free(&result);
     for (size_t i = 0; i < count; i++)
         steps[i]->changed = answer == DB_DONE && affected == all;
     if (answer != DB_DONE || affected == 0 || affected == all)
@@ -124,7 +122,7 @@ db_answer store_openings(db *connection, step *const *steps, size_t count)
 
 db_answer store_granted_rows(db *connection, step *const *steps, size_t count)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = run(connection, &sql_views_by_key, steps, count, 0, &result);
 
     for (size_t i = 0; i < count; i++)
@@ -145,7 +143,6 @@ db_answer store_granted_rows(db *connection, step *const *steps, size_t count)
         s->fence = view.fence;
         s->epoch = view.epoch;
     }
-    db_result_free(&result);
     return answer;
 }
 

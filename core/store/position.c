@@ -26,7 +26,7 @@ static int64_t id_of(const db_result *result, size_t column)
 
 db_answer store_attest_kept(db *connection, store_kept *kept)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_attest_kept, NULL, 0, &result);
 
     memset(kept, 0, sizeof *kept);
@@ -40,13 +40,12 @@ db_answer store_attest_kept(db *connection, store_kept *kept)
         kept->on_record = id_of(&result, 5);
         kept->read_only = db_get_int(&result, 0, 6) != 0;
     }
-    db_result_free(&result);
     return answer;
 }
 
 db_answer store_attest_keeper(db *connection, store_kept *kept)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
     kept->keeper = kept->kept && kept->cluster[0] != '\0' ? 0 : STORE_NOBODY;
@@ -60,19 +59,17 @@ db_answer store_attest_keeper(db *connection, store_kept *kept)
         if (answer == DB_DONE && result.rows == 1)
             kept->keeper = id_of(&result, 0);
     }
-    db_result_free(&result);
     return answer;
 }
 
 db_answer store_attest_record(db *connection, store_kept *kept)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     const db_answer answer =
         SQL_RUN(connection, &result, attest_record, .keeper = db_int(kept->keeper));
 
     if (answer == DB_DONE)
         kept->on_record = id_of(&result, 0);
-    db_result_free(&result);
     return answer;
 }
 
@@ -85,7 +82,7 @@ static int is_filter(const char *column)
 
 db_answer store_connection_filter(db *connection, char *filter, size_t space, int *has_name)
 {
-    db_result result = {.has_heading = 1};
+    RESULT result = {.has_heading = 1};
     const db_answer answer = db_run(connection, &sql_replica_connections, NULL, 0, &result);
 
     filter[0] = '\0';
@@ -101,16 +98,14 @@ db_answer store_connection_filter(db *connection, char *filter, size_t space, in
                 snprintf(filter, space, "%s = %.200s", db_get_text(&result, 0, i),
                          db_get_text(&result, row, i));
     }
-    db_result_free(&result);
     return answer;
 }
 
 db_answer store_attest_in_step(db *connection)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_attest_in_step, NULL, 0, &result);
 
-    db_result_free(&result);
     return answer;
 }
 
@@ -155,12 +150,11 @@ db_answer store_attest_lease(db *connection, const lease_statements *kind, const
                              unsigned slot, const uint8_t *token, uint64_t rev,
                              const char *step_name, int *there)
 {
-    db_result now = DB_RESULT_INIT;
+    RESULT now = DB_RESULT_INIT;
     db_answer answer = kind->now(connection, resource, slot, token, &now);
     const int is_last = answer == DB_DONE && now.rows == 1 && db_get_int(&now, 0, 0) != 0;
 
     *there = is_last && (rev == 0 || has_come_to(&now, rev, step_name));
-    db_result_free(&now);
     if (answer == DB_DONE && !*there && rev == 0)
         answer = kind->seen(connection, resource, slot, token, there);
     return answer;

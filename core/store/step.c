@@ -110,7 +110,7 @@ static void take_answer(step *s, const db_result *result)
 
 db_answer store_step(db *connection, step *s, store_way way)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
     s->changed = 0;
@@ -119,7 +119,6 @@ db_answer store_step(db *connection, step *s, store_way way)
     answer = step_run(connection, statement_of(s), s, way, &result);
     if (answer == DB_DONE)
         take_answer(s, &result);
-    db_result_free(&result);
     return answer == DB_DONE ? store_read_granted(connection, &s, 1) : answer;
 }
 

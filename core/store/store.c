@@ -34,12 +34,11 @@ db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_
 
 db_answer store_replica_awaited(db *connection, int64_t waited_ms, int *is_awaited)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     const db_answer answer =
         SQL_RUN(connection, &result, replica_awaited, .waited_ms = db_int(waited_ms));
 
     *is_awaited = answer == DB_DONE && db_get_uint(&result, 0, 0) > 0;
-    db_result_free(&result);
     return answer;
 }
 
@@ -58,7 +57,7 @@ db_answer store_overdue(db *connection, const char *retry_op, const char *unpaus
 
 db_answer store_operation_next(db *connection, store_operation *operation)
 {
-    db_result found = DB_RESULT_INIT;
+    RESULT found = DB_RESULT_INIT;
     db_answer answer =
         SQL_RUN(connection, &found, operation_next, .op_code = db_text(operation->op_code));
 
@@ -67,14 +66,13 @@ db_answer store_operation_next(db *connection, store_operation *operation)
         operation->low_water_us = db_get_int(&found, 0, 1);
         operation->now_us = db_get_int(&found, 0, 2);
     }
-    db_result_free(&found);
     return answer;
 }
 
 db_answer store_low_water_stretch(db *connection, const char *op_code, store_stretch *stretch,
                                   int *empty)
 {
-    db_result found = DB_RESULT_INIT;
+    RESULT found = DB_RESULT_INIT;
     db_answer answer;
 
     answer = SQL_RUN(connection, &found, low_water_stretch, .op_code = db_text(op_code),
@@ -84,7 +82,6 @@ db_answer store_low_water_stretch(db *connection, const char *op_code, store_str
         if (!db_is_null(&found, 0, 1))
             stretch->to_us = db_get_int(&found, 0, 1);
     }
-    db_result_free(&found);
     return answer;
 }
 
@@ -154,7 +151,7 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no,
                                 uint64_t *evidence_id, int *contradicts)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     const db_answer answer = SQL_RUN(
         connection, &result, evidence_insert, .cust_no = db_text(evidence->key.cust_no),
         .serial_no = db_text(evidence->key.serial_no), .op_code = db_text(evidence->key.op_code),
@@ -168,7 +165,6 @@ db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, con
 
     *evidence_id = answer == DB_DONE ? db_get_uint(&result, 0, 0) : 0;
     *contradicts = answer == DB_DONE && db_get_int(&result, 0, 1) != 0;
-    db_result_free(&result);
     return answer;
 }
 

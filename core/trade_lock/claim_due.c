@@ -169,14 +169,13 @@ static db_answer find_candidates(struct batch *b, db_result *rows)
 
 static db_answer claim_all(struct batch *b)
 {
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     db_answer answer = db_begin(b->connection);
 
     if (answer == DB_DONE)
         answer = find_candidates(b, &rows);
     if (answer == DB_DONE)
         answer = prepare(b, &rows);
-    db_result_free(&rows);
     if (answer == DB_DONE && b->claim_count > 0) {
         b->before_ms = clock_boottime_ms();
         answer = claim_together(b);
@@ -485,7 +484,7 @@ static tl_status look_at_due(tl_client *client, const char *op_code, due_fn look
 
 tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     tl_status status;
 
     error_clear();
@@ -494,7 +493,6 @@ tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms
     status = look_at_due(client, op_code, store_next_due, &result);
     if (status == TL_OK)
         *due_ms = result.rows > 0 ? db_get_int(&result, 0, 0) : -1;
-    db_result_free(&result);
     return status;
 }
 
@@ -506,7 +504,7 @@ static db_answer one_suspect(db *connection, const char *retry_op, db_result *re
 
 tl_status tl_suspects_due(tl_client *client, const char *op_code, int *due)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     tl_status status;
 
     error_clear();
@@ -515,7 +513,6 @@ tl_status tl_suspects_due(tl_client *client, const char *op_code, int *due)
     status = look_at_due(client, op_code, one_suspect, &result);
     if (status == TL_OK)
         *due = result.rows > 0;
-    db_result_free(&result);
     return status;
 }
 

@@ -37,7 +37,7 @@ void decision_read(tl_resolution_row *to, const db_result *result, size_t row)
 tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each,
                              void *context)
 {
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     tl_status status = read_check_each(each != NULL);
 
     if (status == TL_OK)
@@ -51,7 +51,6 @@ tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution
         if (each(context, &one) != 0)
             break;
     }
-    db_result_free(&rows);
     return status;
 }
 

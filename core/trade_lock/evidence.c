@@ -238,7 +238,7 @@ static void mark_filed(const task *t, commit_mark *to)
 static db_answer read_act_row(task *t, db *connection)
 {
     struct filing *f = t->context;
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = SQL_RUN(connection, &row, act_row_seen, .act_no = db_uint(f->act->act_no),
                                .row_no = db_uint(f->act->row_no));
 
@@ -247,7 +247,6 @@ static db_answer read_act_row(task *t, db *connection)
         f->conflict = strcmp(db_get_text(&row, 0, 0), "conflict") == 0;
         t->verdict = VERDICT_APPLIED;
     }
-    db_result_free(&row);
     return answer;
 }
 

@@ -27,7 +27,7 @@ tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_m
 {
     char retry_op[TL_OP_MAX + 1];
     const tl_key key = {"-", "-", op_code};
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db *connection = NULL;
     uint64_t found;
     tl_status status = read_begin(client, &connection);
@@ -46,6 +46,5 @@ tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_m
         overdue->count = found < TL_OVERDUE_MAX ? (unsigned)found : TL_OVERDUE_MAX;
         overdue->late_ms = db_get_int(&result, 0, 1) / 1000;
     }
-    db_result_free(&result);
     return status;
 }

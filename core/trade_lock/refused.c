@@ -14,7 +14,7 @@
 static tl_status find_customer(tl_lock *lock)
 {
     tl_client *client = lock->base.client;
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db *connection;
     tl_status status =
         pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
@@ -28,7 +28,6 @@ static tl_status find_customer(tl_lock *lock)
                   db_get_text(&result, 0, 0));
         lock->view.other_state = view_state(db_get_text(&result, 0, 1));
     }
-    db_result_free(&result);
     pool_put(client->connections, connection);
     return TL_OK;
 }

@@ -28,7 +28,7 @@ static int is_being_decided(db *connection, const tl_view *view)
 /* A holder that was killed seems to live until its session is over; this tells. */
 static int64_t silence_of(db *connection, const tl_view *view)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     int64_t silent_ms = -1;
 
     if (view->session_id[0] != '\0' &&
@@ -36,7 +36,6 @@ static int64_t silence_of(db *connection, const tl_view *view)
             DB_DONE &&
         result.rows == 1)
         silent_ms = db_get_int(&result, 0, 0);
-    db_result_free(&result);
     return silent_ms;
 }
 
@@ -44,7 +43,7 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
                   void *context)
 {
     char retry_op[TL_OP_MAX + 1];
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     view_inside inside;
     tl_view view;
     db *connection = NULL;
@@ -70,7 +69,6 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
     read_end(client, connection);
     if (status == TL_OK)
         each(context, &view);
-    db_result_free(&result);
     return status;
 }
 
@@ -81,7 +79,7 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
 static tl_status show_some(tl_client *client, const tl_key *keys, size_t count, tl_view_fn each,
                            void *context, int *enough)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db *connection = NULL;
     tl_status status = read_begin(client, &connection);
 
@@ -97,7 +95,6 @@ static tl_status show_some(tl_client *client, const tl_key *keys, size_t count, 
         view_read(&view, &inside, &result, row);
         *enough = each(context, &view) != 0;
     }
-    db_result_free(&result);
     return status;
 }
 
@@ -135,7 +132,7 @@ static void evidence_read(tl_evidence_row *to, const db_result *result, size_t r
 
 tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each, void *context)
 {
-    db_result rows = DB_RESULT_INIT;
+    RESULT rows = DB_RESULT_INIT;
     tl_status status = read_check_each(each != NULL);
 
     if (status == TL_OK)
@@ -148,6 +145,5 @@ tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn 
         if (each(context, &one) != 0)
             break;
     }
-    db_result_free(&rows);
     return status;
 }

@@ -119,7 +119,7 @@ static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
 static db_answer find_named(db *connection, const char *name, uint64_t *id, int *waits)
 {
     char lock_name[RANDOM_UUID + 4];
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
     snprintf(lock_name, sizeof lock_name, "tl:%s", name);
@@ -128,7 +128,6 @@ static db_answer find_named(db *connection, const char *name, uint64_t *id, int 
         *id = db_get_uint(&result, 0, 0);
         *waits = db_get_int(&result, 0, 1) != 0;
     }
-    db_result_free(&result);
     return answer;
 }
 
@@ -181,12 +180,11 @@ static enum gone end_named(task_engine *engine, db *connection, const char *name
 /* DB_DONE if nobody has the row's lock now, DB_ERROR if somebody has. */
 static db_answer row_is_free(db *connection, const tl_key *key)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = db_begin(connection);
 
     if (answer == DB_DONE)
         answer = store_evidence_lock(connection, key, &result);
-    db_result_free(&result);
     if (answer == DB_DONE)
         return db_rollback(connection);
     if (answer == DB_ERROR && db_errno(connection) == ERROR_LOCK_WAIT)
@@ -251,7 +249,7 @@ static db_answer read_each(const struct lost *lost, db *connection)
 static db_answer commit_as(const char *session_id, db *connection, int64_t deadline_ms,
                            int *committed)
 {
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
     while ((answer = SQL_RUN(connection, &result, session_acknowledge,
@@ -259,7 +257,6 @@ static db_answer commit_as(const char *session_id, db *connection, int64_t deadl
            db_errno(connection) == ERROR_LOCK_WAIT && clock_left_ms(deadline_ms) > 0)
         clock_sleep_until_ms(clock_deadline(LOOK_AGAIN_MS));
     *committed = answer == DB_DONE && result.affected == 1;
-    db_result_free(&result);
     return answer;
 }
 

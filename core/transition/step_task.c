@@ -123,7 +123,7 @@ static void read_own(task *t, const db *connection, const db_result *row)
 db_answer step_task_read(task *t, db *connection)
 {
     step *s = step_of(t);
-    db_result result = DB_RESULT_INIT;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer = store_token_now(connection, s, &result);
 
     if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0) {
@@ -133,7 +133,6 @@ db_answer step_task_read(task *t, db *connection)
         if (answer == DB_DONE && result.rows == 1 && db_get_int(&result, 0, 0) != 0)
             t->verdict = step_rule_of(s->kind)->is_grant ? VERDICT_LOST : VERDICT_APPLIED;
     }
-    db_result_free(&result);
     return answer;
 }
 
