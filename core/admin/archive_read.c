@@ -35,10 +35,8 @@ static tl_status verify_file(const archive_dir *self, const archive_manifest *m,
     ssize_t got = 1;
     sha256 sum;
     int fd;
-    tl_status status = open_file(self, m->set, file, name, sizeof name, &fd);
 
-    if (status != TL_OK)
-        return status;
+    TRY(open_file(self, m->set, file, name, sizeof name, &fd));
     sha256_begin(&sum);
     while (got > 0) {
         got = read(fd, piece, sizeof piece);

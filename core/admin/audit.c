@@ -485,13 +485,9 @@ tl_status tl_audit(tl_client *client, const tl_audit_scope *scope, tl_violation_
     if (counts == NULL || counts->version != TL_AUDIT_COUNTS_VERSION)
         return error_set(TL_INVALID, "counts is NULL or its version is not set");
     counted.paid = counts->paid;
-    status = check_scope(scope);
-    if (status != TL_OK)
-        return status;
+    TRY(check_scope(scope));
     c.archive = scope->archive;
-    status = read_begin(client, &self.connection);
-    if (status != TL_OK)
-        return status;
+    TRY(read_begin(client, &self.connection));
     status = take_payments(&c);
     if (status == TL_OK)
         status = read_and_show(audit_all, &c);

@@ -149,14 +149,12 @@ tl_status tl_resource_show(tl_client *client, const char *resource, tl_resource_
 {
     RESULT row = DB_RESULT_INIT;
     db *connection = NULL;
-    tl_status status = text_check_name("resource", resource, TL_RESOURCE_MAX);
+    tl_status status;
 
-    if (status == TL_OK && each == NULL)
-        status = error_set(TL_INVALID, "each is NULL");
-    if (status == TL_OK)
-        status = read_begin(client, &connection);
-    if (status != TL_OK)
-        return status;
+    TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
+    if (each == NULL)
+        return error_set(TL_INVALID, "each is NULL");
+    TRY(read_begin(client, &connection));
     status = read_status(connection, store_resource_show(connection, resource, &row),
                          "reading the resource");
     read_end(client, connection);

@@ -276,10 +276,9 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
 {
     tl_migrated done = {0, 0, 0};
     db *connection = NULL;
-    tl_status status = migrate_take_turn(client, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(migrate_take_turn(client, &connection));
     status = bring_up(connection, &client->config, &done);
     pool_close_extra(client->connections, connection);
     if (status == TL_OK && migrated != NULL)

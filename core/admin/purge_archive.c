@@ -212,9 +212,7 @@ static tl_status finish_set(struct purge *p, archive_writer *writer)
     tl_status status;
 
     manifest.older_ms = p->page.older_ms;
-    status = archive_finish(writer, &manifest);
-    if (status != TL_OK)
-        return status;
+    TRY(archive_finish(writer, &manifest));
     status = remove_set(p, manifest.set, &removed);
     p->archived.sets++;
     p->archived.trades += manifest.trades;

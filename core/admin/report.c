@@ -306,10 +306,9 @@ static tl_status check(const tl_report_scope *scope, int has_each, const tl_repo
 /* What was purged is read last: a purge that goes on meanwhile is told, too. */
 static tl_status run(struct report *self, tl_client *client, tl_report_gaps *gaps)
 {
-    tl_status status = read_begin(client, &self->connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(read_begin(client, &self->connection));
     self->until_us = self->scope->until_us != 0 ? self->scope->until_us : STRETCH_END_US;
     status = shard_copies_read(self->connection, &self->copies);
     if (status == TL_OK)

@@ -349,11 +349,12 @@ static tl_status wipe_some(const struct slot_table *t, db *at, const struct text
                            uint64_t *removed)
 {
     RESULT r = DB_RESULT_INIT;
-    tl_status status = status_of(at, db_run_text(at, t->name, sql->data, sql->size, &r),
-                                 "removing the rows of a slot");
 
-    *removed = status == TL_OK ? r.affected : 0;
-    return status;
+    *removed = 0;
+    TRY(status_of(at, db_run_text(at, t->name, sql->data, sql->size, &r),
+                  "removing the rows of a slot"));
+    *removed = r.affected;
+    return TL_OK;
 }
 
 static tl_status wipe_table(const struct slot_table *t, db *at, const slot_customers *all,

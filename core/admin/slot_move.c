@@ -320,12 +320,10 @@ static tl_status own(struct move *m, uint64_t version)
 static tl_status hand_over(struct move *m)
 {
     struct slot target;
-    tl_status status = slot_arrive_compare(m);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = slot_lock_own(m, &m->to, "arriving", &target);
-    if (status != TL_OK)
-        return status;
+    TRY(slot_arrive_compare(m));
+    TRY(slot_lock_own(m, &m->to, "arriving", &target));
     status = let_go(m);
     end_undo(&m->to);
     if (status == TL_OK)
@@ -453,20 +451,17 @@ static tl_status decide_let_go(struct move *m, const struct slot *source, const 
 static tl_status decide(struct move *m)
 {
     struct slot source, target;
-    tl_status status = begin_both(m, &source, &target);
 
-    if (status != TL_OK)
-        return status;
+    TRY(begin_both(m, &source, &target));
     if (was_let_go(m, &source, &target)) {
         end_undo(&m->from);
         return decide_let_go(m, &source, &target);
     }
     end_undo(&m->to);
-    status = m->to.is_restored ? end_refuse_restored(&m->to) : slot_may_leave(m, &source, &target);
-    if (status == TL_OK)
-        status = source.takes ? choose_tables(m, &source.taking, NULL)
-                              : choose_tables(m, &source.tables, &target.tables);
-    return status == TL_OK ? go_on(m, &source) : status;
+    TRY(m->to.is_restored ? end_refuse_restored(&m->to) : slot_may_leave(m, &source, &target));
+    TRY(source.takes ? choose_tables(m, &source.taking, NULL)
+                     : choose_tables(m, &source.tables, &target.tables));
+    return go_on(m, &source);
 }
 
 static tl_status move(struct move *m)

@@ -561,26 +561,17 @@ static tl_status submit(const struct call *call, tl_done_fn done, void *context)
 
 tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *context)
 {
-    tl_status status;
-
     error_clear();
-    status = ask_check(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check(lock));
     client_add(&lock->base.client->counters.asks, 1);
     return submit(&(struct call){.lock = lock}, done, context);
 }
 
 tl_status tl_lock_ask_book_submit(tl_lock *lock, tl_book *book, tl_done_fn done, void *context)
 {
-    tl_status status;
-
     error_clear();
-    status = ask_check(lock);
-    if (status == TL_OK)
-        status = with_take_ask(lock, book);
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check(lock));
+    TRY(with_take_ask(lock, book));
     client_add(&lock->base.client->counters.asks, 1);
     return submit(&(struct call){.lock = lock, .book = book}, done, context);
 }
@@ -588,44 +579,29 @@ tl_status tl_lock_ask_book_submit(tl_lock *lock, tl_book *book, tl_done_fn done,
 tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
                                 void *context)
 {
-    tl_status status;
-
     error_clear();
-    status = lock_check_held(lock);
-    if (status == TL_OK)
-        status = ending_check(lock, ending);
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_held(lock));
+    TRY(ending_check(lock, ending));
     return submit(&(struct call){.lock = lock, .ending = ending}, done, context);
 }
 
 tl_status tl_lock_finish_book_submit(tl_lock *lock, const tl_ending *ending, tl_book *book,
                                      tl_done_fn done, void *context)
 {
-    tl_status status;
-
     error_clear();
-    status = lock_check_held(lock);
-    if (status == TL_OK)
-        status = with_take_finish(lock, ending, book);
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_held(lock));
+    TRY(with_take_finish(lock, ending, book));
     return submit(&(struct call){.lock = lock, .ending = ending, .book = book}, done, context);
 }
 
 tl_status tl_lock_put_back_submit(tl_lock *lock, const tl_ending *ending,
                                   const tl_findings *findings, tl_done_fn done, void *context)
 {
-    tl_status status;
-
     error_clear();
-    status = lock_check_held(lock);
-    if (status == TL_OK)
-        status = ending_check(lock, ending);
-    if (status == TL_OK && ending_is_final(lock, ending))
-        status = error_set(TL_INVALID, "a final ending does not put the trade back");
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_held(lock));
+    TRY(ending_check(lock, ending));
+    if (ending_is_final(lock, ending))
+        return error_set(TL_INVALID, "a final ending does not put the trade back");
     return submit(&(struct call){.lock = lock, .ending = ending, .findings = findings}, done,
                   context);
 }
@@ -642,12 +618,9 @@ tl_status tl_posting_new(tl_posting **out, tl_client *client, void *context)
 {
     tl_posting *posting = NULL;
     struct async *a;
-    tl_status status;
 
     error_clear();
-    status = out != NULL ? client_check(client) : error_set(TL_INVALID, "out is NULL");
-    if (status != TL_OK)
-        return status;
+    TRY(out != NULL ? client_check(client) : error_set(TL_INVALID, "out is NULL"));
     a = async_of(client);
     if (a != NULL)
         posting = memory_new(sizeof *posting);

@@ -268,10 +268,7 @@ static const char *next_item(char *to, size_t space, const char *from)
 static tl_status add_shard(const struct config_setting *setting, const char *name,
                            struct config_shards *to)
 {
-    tl_status status = config_check_shard(setting->name, name);
-
-    if (status != TL_OK)
-        return status;
+    TRY(config_check_shard(setting->name, name));
     if (to->count == CONFIG_SHARDS_MAX)
         return error_set(TL_BAD_CONFIG, "%s: has more than %d names", setting->name,
                          CONFIG_SHARDS_MAX);

@@ -19,12 +19,13 @@ tl_status error_prefix(tl_status status, const char *format, ...)
 
 void error_clear(void);
 
-/* Returns what is not TL_OK.  Not where something is given back at the end. */
+/* Returns what is not TL_OK, or of a db_answer not DB_DONE: all but 0.  Not where something is given
+ * back at the end. */
 #define TRY(step)                                                                                  \
     do {                                                                                           \
-        const tl_status tried_ = (step);                                                           \
+        const __typeof__(step) tried_ = (step);                                                    \
                                                                                                    \
-        if (tried_ != TL_OK)                                                                       \
+        if (tried_ != 0)                                                                           \
             return tried_;                                                                         \
     } while (0)
 

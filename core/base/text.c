@@ -60,10 +60,8 @@ int text_is_retry_op(const char *op_code)
 static tl_status check_operation(const char *op_code)
 {
     const size_t suffix = strlen(TL_RETRY_SUFFIX);
-    tl_status status = text_check_name("op_code", op_code, TL_OP_MAX);
 
-    if (status != TL_OK)
-        return status;
+    TRY(text_check_name("op_code", op_code, TL_OP_MAX));
     if (strlen(op_code) > TL_OP_MAX - suffix)
         return error_set(TL_INVALID,
                          "op_code: is longer than %zu bytes, so that \"%s\" does not fit "

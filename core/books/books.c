@@ -76,10 +76,7 @@ static tl_status fill(tl_books *books, const tl_statement *statements, size_t co
 static tl_status check_arguments(tl_books **out, const tl_client *client,
                                  const tl_statement *statements, size_t count)
 {
-    tl_status status = client_check(client);
-
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (out == NULL || statements == NULL)
         return error_set(TL_INVALID, "tl_books_new: out or statements is NULL");
     if (count == 0 || count > TL_BOOK_STATEMENTS)
@@ -95,9 +92,7 @@ tl_status tl_books_new(tl_books **out, tl_client *client, const tl_statement *st
     tl_status status;
 
     error_clear();
-    status = check_arguments(out, client, statements, count);
-    if (status != TL_OK)
-        return status;
+    TRY(check_arguments(out, client, statements, count));
     books = memory_new(sizeof *books);
     if (books == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the books");

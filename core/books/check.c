@@ -119,35 +119,29 @@ static tl_status compare_with_schema(db *connection, const book_statement *state
 {
     RESULT result = DB_RESULT_INIT;
     struct table table;
-    tl_status status;
 
     if (!name_table(&table, &statement->text))
         return error_set(TL_INVALID, "the name of its table is too long");
-    status = check_table(connection, &table, &result);
-    if (status == TL_OK)
-        status = check_types(connection, &table, statement, &result);
-    return status;
+    TRY(check_table(connection, &table, &result));
+    return check_types(connection, &table, statement, &result);
 }
 
 /* ------------------------------------------------------------------------------- all of it -- */
 
 static tl_status check(db *connection, const book_statement *statement)
 {
-    tl_status status = check_prepares(connection, &statement->one);
-
-    if (status == TL_OK && statement->notes_lines)
-        status = check_prepares(connection, &statement->many);
-    return status == TL_OK ? compare_with_schema(connection, statement) : status;
+    TRY(check_prepares(connection, &statement->one));
+    if (statement->notes_lines)
+        TRY(check_prepares(connection, &statement->many));
+    return compare_with_schema(connection, statement);
 }
 
 tl_status book_check_schema(struct tl_client *client, const book_statement *statement)
 {
     db *connection = NULL;
-    tl_status status =
-        pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection));
     status = check(connection, statement);
     pool_put(client->connections, connection);
     return status == TL_OK ? TL_OK : error_prefix(status, "statement \"%s\"", statement->name);

@@ -217,12 +217,11 @@ static tl_status check_insert_end(const token *t)
 
 static tl_status read_insert(book_text *text, const token *t)
 {
-    tl_status status = check_modifier(text, t);
+    tl_status status;
 
-    if (status == TL_OK && !token_is(t, "INTO"))
-        status = expected("INSERT INTO", t);
-    if (status != TL_OK)
-        return status;
+    TRY(check_modifier(text, t));
+    if (!token_is(t, "INTO"))
+        return expected("INSERT INTO", t);
     t++;
     status = read_table(text, &t);
     if (status == TL_OK && token_is(t, "(")) {
@@ -257,10 +256,7 @@ static tl_status check_tail(const token *t)
 
 static tl_status read_where(book_text *text, const token *t)
 {
-    tl_status status = check_tail(t);
-
-    if (status != TL_OK)
-        return status;
+    TRY(check_tail(t));
     if (t->kind == TOKEN_END)
         return error_set(TL_INVALID, "has no WHERE");
     text->where = t;
@@ -272,12 +268,10 @@ static const char *const joins[] = {",",     "JOIN",          "INNER",   "CROSS"
 
 static tl_status read_update(book_text *text, const token *t)
 {
-    tl_status status = check_modifier(text, t);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = read_table(text, &t);
-    if (status != TL_OK)
-        return status;
+    TRY(check_modifier(text, t));
+    TRY(read_table(text, &t));
     if (token_is_one_of(t, joins))
         return several_tables();
     if (!token_is(t, "SET"))
@@ -291,22 +285,17 @@ static tl_status read_update(book_text *text, const token *t)
 
 static tl_status read_delete(book_text *text, const token *t)
 {
-    tl_status status = check_modifier(text, t);
-
-    if (status == TL_OK && !token_is(t, "FROM"))
-        status = expected("DELETE FROM", t);
-    if (status != TL_OK)
-        return status;
+    TRY(check_modifier(text, t));
+    if (!token_is(t, "FROM"))
+        return expected("DELETE FROM", t);
     t++;
-    status = read_table(text, &t);
-    if (status != TL_OK)
-        return status;
+    TRY(read_table(text, &t));
     if (token_is_one_of(t, joins) || token_is(t, "."))
         return several_tables();
-    status = check_tail(t);
-    if (status == TL_OK && t->kind != TOKEN_END && !token_is(t, "WHERE"))
-        status = expected("WHERE", t);
-    return status == TL_OK ? read_where(text, t) : status;
+    TRY(check_tail(t));
+    if (t->kind != TOKEN_END && !token_is(t, "WHERE"))
+        return expected("WHERE", t);
+    return read_where(text, t);
 }
 
 /* Functions that tell what another statement of the connection did, that lock, or that wait.  In a
@@ -576,15 +565,12 @@ static tl_status set_sum(book_statement *to, const tl_statement *given)
 
 static tl_status check_name(const char *name)
 {
-    tl_status status;
-
     if (name == NULL || name[0] == '\0')
         return error_set(TL_INVALID, "a statement has no name");
     if (strnlen(name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES)
         return error_set(TL_INVALID, "the name of a statement is longer than %d bytes",
                          NAME_MAX_BYTES);
-    status = text_check_utf8("the name of a statement", name);
-    return status;
+    return text_check_utf8("the name of a statement", name);
 }
 
 /* What is said besides the text. */
@@ -626,21 +612,14 @@ static tl_status copy(book_statement *to, const tl_statement *given)
 
 static tl_status declare(book_statement *to, const tl_statement *given)
 {
-    tl_status status = copy(to, given);
-
-    if (status == TL_OK)
-        status = tokens_read(&to->text.tokens, to->text.sql);
-    if (status == TL_OK)
-        status = read_statement(&to->text);
-    if (status == TL_OK)
-        status = read_values(to, given->values);
-    if (status == TL_OK)
-        status = make_texts(to);
-    if (status == TL_OK)
-        status = check_rest(to, given);
-    if (status == TL_OK)
-        status = set_sum(to, given);
-    return status == TL_OK ? set_sort(to) : status;
+    TRY(copy(to, given));
+    TRY(tokens_read(&to->text.tokens, to->text.sql));
+    TRY(read_statement(&to->text));
+    TRY(read_values(to, given->values));
+    TRY(make_texts(to));
+    TRY(check_rest(to, given));
+    TRY(set_sum(to, given));
+    return set_sort(to);
 }
 
 tl_status book_declare(book_statement *out, const tl_statement *given)

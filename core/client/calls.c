@@ -39,12 +39,9 @@ static tl_status add(tl_client *client, const struct tl_calls *what, struct tl_c
 tl_status tl_calls_of(tl_calls **out, tl_client *client, const tl_calls_names *names)
 {
     struct tl_calls what = {.next = NULL};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (out == NULL || names == NULL || names->channel == NULL || names->op_code == NULL ||
         names->call == NULL || names->answers == NULL || names->count == 0 ||
         names->count > CALLS_ANSWERS_MAX)

@@ -92,10 +92,7 @@ void tl_client_detach(tl_client *client)
 
 tl_status client_check_asking(const tl_client *client)
 {
-    tl_status status = client_check(client);
-
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (thread_context_in_callback())
         return error_set(TL_IN_CALLBACK,
                          "a lock was asked for inside a database callback; it could wait "
@@ -225,10 +222,9 @@ static tl_status check_host(db *connection)
 
 static tl_status look_at_new(void *context, db *connection, pool_opening what)
 {
-    tl_status status = shard_check(context, connection, 0);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(shard_check(context, connection, 0));
     if (what == POOL_KEPT)
         return restored_look(context, connection);
     status = restored_compare(context, connection);
@@ -240,10 +236,9 @@ static tl_status look_at_new(void *context, db *connection, pool_opening what)
 static tl_status look_without_schema(void *context, db *connection, pool_opening what)
 {
     static const db_server writer = {DB_SERVER_MAY_LACK, 0}, reader = {DB_SERVER_REPLICA, 1};
-    tl_status status = shard_check(context, connection, 1);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(shard_check(context, connection, 1));
     status = what == POOL_KEPT ? TL_OK : restored_compare(context, connection);
     if (status != TL_NO_SCHEMA && status != TL_WRONG_SCHEMA)
         return status;
@@ -424,13 +419,10 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
 {
     const int64_t since_ms = clock_boottime_ms();
     char host[32] = "unknown";
-    tl_status status =
-        config_load_for(&client->config, options->config_file, options->group_suffix);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = find_shard(client, options);
-    if (status != TL_OK)
-        return status;
+    TRY(config_load_for(&client->config, options->config_file, options->group_suffix));
+    TRY(find_shard(client, options));
     config_policy(&client->policy, &client->config);
     client->logger.fn = options->log;
     client->logger.context = options->log_context;
@@ -663,12 +655,9 @@ tl_status tl_client_stats(const tl_client *client, tl_stats *stats)
     transition_counters *t;
     session_counters beats;
     db_counters sum;
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (stats == NULL || stats->version != TL_STATS_VERSION)
         return error_set(TL_INVALID, "stats is NULL or its version is not set");
     copy_counters(client, stats);
@@ -696,11 +685,9 @@ static tl_status check_may_open(tl_client *client)
 {
     db *connection = NULL;
     db_answer answer;
-    tl_status status =
-        pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection));
     answer = store_right(connection, STORE_RIGHT_ASK);
     status = db_read_status(connection, answer, "looking whether trades may be opened");
     pool_put(client->connections, connection);
@@ -719,9 +706,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     status = check_may_open(client);
     /* One look for a clock jump now, and one while the other sessions are observed. */
     if (status == TL_OK)

@@ -139,12 +139,8 @@ static tl_status record_and_believe(tl_client *client, db *connection, int64_t s
                                     int64_t since_us, int64_t wait_ms, store_clock *found,
                                     const steady_look *look)
 {
-    tl_status status;
-
     atomic_store(&client->clock.unclear, 1);
-    status = record(client, connection, found->jumps, size_us, since_us, wait_ms);
-    if (status != TL_OK)
-        return status;
+    TRY(record(client, connection, found->jumps, size_us, since_us, wait_ms));
     found->jumps++;
     found->unsettled++;
     pthread_mutex_lock(&client->clock.mutex);

@@ -547,13 +547,11 @@ const struct gate *gates_next(channel_gates *all, const struct gate *after, gate
 
 tl_status tl_channel_check(tl_client *client, const char *channel, const char *op_code)
 {
-    tl_status status;
-
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK && op_code == NULL)
-        status = error_set(TL_INVALID, "op_code is NULL");
-    return status == TL_OK ? gate_check(client, channel, op_code, 0) : status;
+    TRY(client_check(client));
+    if (op_code == NULL)
+        return error_set(TL_INVALID, "op_code is NULL");
+    return gate_check(client, channel, op_code, 0);
 }
 
 int tl_channel_may_probe(tl_client *client, const char *channel, const char *op_code)

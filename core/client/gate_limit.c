@@ -254,7 +254,6 @@ static tl_status take_one(struct tl_client *client, gate_pass *pass, unsigned i,
                           const gate_send *send, int64_t until_ms, int64_t *at_us)
 {
     struct gate *one = gate_find(&client->gates, send->channel, send->op_code, i);
-    tl_status status;
 
     if (one == NULL || (one->sends == 0 && one->per_second == 0))
         return TL_OK;
@@ -268,9 +267,7 @@ static tl_status take_one(struct tl_client *client, gate_pass *pass, unsigned i,
         one->hold_ms = send->hold_ms;
         one->may = one->used;
     }
-    status = take_permit(client, one, pass, send, until_ms);
-    if (status != TL_OK)
-        return status;
+    TRY(take_permit(client, one, pass, send, until_ms));
     if (strcmp(one->session_id, life_session_id(send->life)) != 0)
         return session_is_over();
     one->used++;

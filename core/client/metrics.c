@@ -247,12 +247,9 @@ static void write_limits(metrics_text *m, channel_gates *all)
 tl_status tl_metrics_write(const tl_client *client, tl_metrics_fn write, void *context)
 {
     metrics_text m = {.write = write, .context = context};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (write == NULL)
         return error_set(TL_INVALID, "write is NULL");
     metrics_begin(&m, "tradelock_build_info", "gauge", "The version of the library.");

@@ -11,13 +11,9 @@
 
 tl_status read_begin(tl_client *client, db **out)
 {
-    tl_status status;
-
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, out);
-    return status;
+    TRY(client_check(client));
+    return pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, out);
 }
 
 void read_end(tl_client *client, db *connection)
@@ -73,9 +69,8 @@ tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read, cons
 
 tl_status read_check_words(const char *actor, const char *reason)
 {
-    tl_status status = text_check_utf8("the operator's name", actor);
-
-    return status == TL_OK ? text_check_utf8("the reason", reason) : status;
+    TRY(text_check_utf8("the operator's name", actor));
+    return text_check_utf8("the reason", reason);
 }
 
 tl_status read_check_person(const char *actor, const char *reason)

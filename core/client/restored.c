@@ -820,13 +820,10 @@ static tl_status check_kin(const struct look *l)
 static tl_status judge_here(struct look *l)
 {
     restored_servers *all = &l->client->servers;
-    tl_status status;
 
     if (l->seen->rows != 1)
         return error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run `tradelock migrate`");
-    status = check_kin(l);
-    if (status != TL_OK)
-        return status;
+    TRY(check_kin(l));
     pthread_mutex_lock(&all->mutex);
     l->here = meet(all, db_get_text(l->seen, 0, RESTORED_IDENTITY));
     pthread_mutex_unlock(&all->mutex);

@@ -63,10 +63,9 @@ tl_status server_check(pool *connections, int64_t wait_ms)
 {
     db *connection = NULL;
     schema_found found;
-    tl_status status = pool_get(connections, POOL_QUICK, wait_ms, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(pool_get(connections, POOL_QUICK, wait_ms, &connection));
     status = server_check_settings(connection);
     if (status == TL_OK)
         status = schema_read(connection, &found);

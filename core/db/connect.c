@@ -92,9 +92,8 @@ static tl_status new_handle(MYSQL **out)
 
 tl_status db_settings_read(MYSQL **out, const db_options *options)
 {
-    tl_status status = new_handle(out);
-
-    return status == TL_OK ? read_settings(*out, options) : status;
+    TRY(new_handle(out));
+    return read_settings(*out, options);
 }
 
 /* Nobody could tell a connection without a database from one to an empty database. */
@@ -333,15 +332,11 @@ static MYSQL *connect_to(MYSQL *mysql, const db_options *options)
 static tl_status reach(db *connection, const db_options *options)
 {
     MYSQL *mysql = connection->mysql;
-    tl_status status = read_settings(mysql, options);
     int fd;
 
-    if (status == TL_OK)
-        status = check_database(mysql, options);
-    if (status == TL_OK)
-        status = enforce_tls(mysql, options);
-    if (status != TL_OK)
-        return status;
+    TRY(read_settings(mysql, options));
+    TRY(check_database(mysql, options));
+    TRY(enforce_tls(mysql, options));
     enforce_settings(mysql, options);
     db_listen(connection);
     fault_point(FAULT_CONNECT, "connect", "before");

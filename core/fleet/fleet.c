@@ -234,11 +234,8 @@ tl_status tl_fleet_open(tl_fleet **out, const tl_fleet_options *options)
                                      "made with its INIT");
     if (options->client->shard != NULL)
         return error_set(TL_INVALID, "the options of a fleet's clients name a shard");
-    status = load(&config, options->client);
-    if (status == TL_OK)
-        status = make(&fleet, options, &config);
-    if (status != TL_OK)
-        return status;
+    TRY(load(&config, options->client));
+    TRY(make(&fleet, options, &config));
     status = start(fleet);
     if (status == TL_OK)
         status = await_first(fleet);
@@ -351,12 +348,11 @@ static tl_status client_of(const shard *s, tl_client **client)
 
 tl_status tl_fleet_shard_client(tl_fleet *fleet, size_t i, tl_client **client)
 {
-    tl_status status = check(fleet);
+    tl_status status;
 
-    if (status == TL_OK && (client == NULL || i >= fleet->count))
-        status = error_set(TL_INVALID, "client is NULL, or there is no shard %zu", i);
-    if (status != TL_OK)
-        return status;
+    TRY(check(fleet));
+    if (client == NULL || i >= fleet->count)
+        return error_set(TL_INVALID, "client is NULL, or there is no shard %zu", i);
     pthread_mutex_lock(&fleet->mutex);
     status = client_of(&fleet->shards[i], client);
     pthread_mutex_unlock(&fleet->mutex);
@@ -399,12 +395,8 @@ static tl_status owner_of(const tl_fleet *fleet, unsigned slot, size_t *owner)
 
 static tl_status slot_of(const tl_fleet *fleet, const char *cust_no, unsigned *slot)
 {
-    tl_status status = check(fleet);
-
-    if (status == TL_OK)
-        status = text_check_name("cust_no", cust_no, TL_CUST_MAX);
-    if (status != TL_OK)
-        return status;
+    TRY(check(fleet));
+    TRY(text_check_name("cust_no", cust_no, TL_CUST_MAX));
     *slot = tl_fleet_slot(fleet, cust_no);
     return *slot < TL_FLEET_SLOTS
                ? TL_OK
@@ -414,12 +406,11 @@ static tl_status slot_of(const tl_fleet *fleet, const char *cust_no, unsigned *s
 tl_status tl_fleet_owner(tl_fleet *fleet, const char *cust_no, size_t *owner)
 {
     unsigned slot;
-    tl_status status = slot_of(fleet, cust_no, &slot);
+    tl_status status;
 
-    if (status == TL_OK && owner == NULL)
-        status = error_set(TL_INVALID, "shard is NULL");
-    if (status != TL_OK)
-        return status;
+    TRY(slot_of(fleet, cust_no, &slot));
+    if (owner == NULL)
+        return error_set(TL_INVALID, "shard is NULL");
     pthread_mutex_lock(&fleet->mutex);
     status = owner_of(fleet, slot, owner);
     pthread_mutex_unlock(&fleet->mutex);
@@ -429,9 +420,9 @@ tl_status tl_fleet_owner(tl_fleet *fleet, const char *cust_no, size_t *owner)
 tl_status tl_fleet_client(tl_fleet *fleet, const char *cust_no, tl_client **client)
 {
     size_t owner = 0;
-    tl_status status = tl_fleet_owner(fleet, cust_no, &owner);
 
-    return status == TL_OK ? tl_fleet_shard_client(fleet, owner, client) : status;
+    TRY(tl_fleet_owner(fleet, cust_no, &owner));
+    return tl_fleet_shard_client(fleet, owner, client);
 }
 
 static tl_status read_version(tl_client *client, unsigned slot, db_result *rows)
@@ -528,12 +519,11 @@ tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_shard_fn 
     const int64_t until_ms = clock_deadline(wait_ms);
     char sentence[ERROR_MAX];
     tl_fleet_watch *watch, **at;
-    tl_status status = check(fleet);
+    tl_status status;
 
-    if (status == TL_OK && (out == NULL || up == NULL))
-        status = error_set(TL_INVALID, "out or up is NULL");
-    if (status != TL_OK)
-        return status;
+    TRY(check(fleet));
+    if (out == NULL || up == NULL)
+        return error_set(TL_INVALID, "out or up is NULL");
     watch = memory_new(sizeof *watch);
     if (watch == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for who watches the fleet");

@@ -234,9 +234,7 @@ static tl_status open_new(shard *s)
     tl_status status;
 
     fleet_client_options(s, &options);
-    status = tl_client_open(&client, &options);
-    if (status != TL_OK)
-        return status;
+    TRY(tl_client_open(&client, &options));
     status = look_which(s, client);
     if (status == TL_OK)
         return TL_OK;
@@ -249,14 +247,13 @@ static tl_status open_new(shard *s)
 static tl_status do_round(shard *s, uint64_t look)
 {
     const int is_new = s->client == NULL;
-    tl_status status = is_new ? open_new(s) : TL_OK;
+    tl_status status;
 
-    if (status == TL_OK)
-        status = read_map(s, look);
-    if (status == TL_OK && !is_new)
-        status = look_which(s, s->client);
-    if (status != TL_OK)
-        return status;
+    if (is_new)
+        TRY(open_new(s));
+    TRY(read_map(s, look));
+    if (!is_new)
+        TRY(look_which(s, s->client));
     pthread_mutex_lock(&s->fleet->mutex);
     status = keeper_stands_apart(s);
     pthread_mutex_unlock(&s->fleet->mutex);

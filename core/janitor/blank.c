@@ -38,11 +38,10 @@ tl_status janitor_blank(task_engine *engine, int64_t budget_ms, int anew, uint64
     db *connection;
     db_answer answer;
     int goes_on;
-    /* Not a QUICK connection: its lock wait of 0 does not go with skipping locked rows. */
-    tl_status status = pool_get(connections, POOL_BUSINESS, WAIT_MS, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    /* Not a QUICK connection: its lock wait of 0 does not go with skipping locked rows. */
+    TRY(pool_get(connections, POOL_BUSINESS, WAIT_MS, &connection));
     do {
         answer = blank_page(connection, anew, blanked, &goes_on);
         anew = 0;

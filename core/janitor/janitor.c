@@ -453,11 +453,11 @@ static tl_status finish_session(struct janitor *j, const char *session_id, int s
     const janitor_session *session = find(j->cursor, session_id);
     store_sweep scope = {.session_id = session_id};
     int left = 0;
-    tl_status status = free_holders(j, session_id, &left);
 
-    if (status == TL_OK && !left && (settled || (done && session != NULL && !session->kept)))
-        status = run(j, store_sweep_swept, &scope);
-    return status;
+    TRY(free_holders(j, session_id, &left));
+    if (!left && (settled || (done && session != NULL && !session->kept)))
+        TRY(run(j, store_sweep_swept, &scope));
+    return TL_OK;
 }
 
 static tl_status sweep_sessions(struct janitor *j)

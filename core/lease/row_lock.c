@@ -14,18 +14,16 @@
 static tl_status check(const tl_client *client, const char *resource, int64_t wait_s,
                        unsigned flags)
 {
-    tl_status status = client_check(client);
-
-    if (status == TL_OK)
-        status = text_check_name("resource", resource, TL_RESOURCE_MAX);
-    if (status == TL_OK && (wait_s < TL_ROW_LOCK_BLOCK || wait_s > TL_ROW_LOCK_WAIT_MAX_S))
-        status = error_set(TL_INVALID,
-                           "wait_s is %lld; it must be TL_ROW_LOCK_BLOCK, "
-                           "TL_ROW_LOCK_NOWAIT, or up to %d",
-                           (long long)wait_s, TL_ROW_LOCK_WAIT_MAX_S);
-    if (status == TL_OK && (flags & ~TL_GUARD_ANY_IDLE))
-        status = error_set(TL_INVALID, "flags has bits that this version does not know");
-    return status == TL_OK ? client_check_asking(client) : status;
+    TRY(client_check(client));
+    TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
+    if (wait_s < TL_ROW_LOCK_BLOCK || wait_s > TL_ROW_LOCK_WAIT_MAX_S)
+        return error_set(TL_INVALID,
+                         "wait_s is %lld; it must be TL_ROW_LOCK_BLOCK, "
+                         "TL_ROW_LOCK_NOWAIT, or up to %d",
+                         (long long)wait_s, TL_ROW_LOCK_WAIT_MAX_S);
+    if (flags & ~TL_GUARD_ANY_IDLE)
+        return error_set(TL_INVALID, "flags has bits that this version does not know");
+    return client_check_asking(client);
 }
 
 /* Makes the row if a read does not find it.  The read comes first: an INSERT would wait for a user
@@ -88,9 +86,7 @@ tl_status tl_row_lock(tl_client *client, const char *resource, struct st_mysql *
     tl_status status;
 
     error_clear();
-    status = check(client, resource, wait_s, flags);
-    if (status != TL_OK)
-        return status;
+    TRY(check(client, resource, wait_s, flags));
     if (wait_s > 0)
         own_ms =
             thread_context_await_until(clock_deadline(wait_s * 1000 + client->config.pool_wait_ms));

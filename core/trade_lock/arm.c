@@ -58,9 +58,9 @@ tl_status arm_settle(tl_lock *lock, int *armed)
 tl_status lock_check_ending(tl_lock *lock)
 {
     int armed;
-    tl_status status = lock_check_held(lock);
 
-    return status == TL_OK ? arm_settle(lock, &armed) : status;
+    TRY(lock_check_held(lock));
+    return arm_settle(lock, &armed);
 }
 
 /* Answers an arming that changed 0 rows: the hold is lost, or the arming was forbidden. */

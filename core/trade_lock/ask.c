@@ -93,14 +93,10 @@ static int would_be_granted(const tl_lock *lock)
 static tl_status refuse_for_now(tl_lock *lock)
 {
     char sentence[ERROR_MAX];
-    tl_status status;
 
     text_copy(sentence, sizeof sentence, tl_error_message());
-    status = lock_read(lock);
-    if (status == TL_OK)
-        status = lock_check_row(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(lock_read(lock));
+    TRY(lock_check_row(lock));
     if (would_be_granted(lock))
         return error_set(TL_OVERLOADED, "%s", sentence);
     return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
@@ -204,17 +200,10 @@ tl_status ask_check_permit(tl_lock *lock)
 
 static tl_status begin_as(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
-    tl_status status = ask_check_paused(lock);
-
-    if (status == TL_OK)
-        status =
-            ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check_paused(lock));
+    TRY(ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1));
     ask_fill(lock, t, kind, fresh_token);
-    status = ask_check_permit(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check_permit(lock));
     /* A caller that named the fence knows what the reclaim makes of the row; others must read. */
     return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t) : TL_OK;
 }
@@ -361,13 +350,11 @@ tl_status ask_waiting(tl_lock *lock, int64_t wait_ms, ask_fn once, void *context
 
 tl_status ask_check(const tl_lock *lock)
 {
-    tl_status status = lock_check_call(lock);
-
-    if (status == TL_OK)
-        status = handle_check_asking(&lock->base);
-    if (status == TL_OK && lock->base.state != LOCK_NEW && lock->base.state != LOCK_ASK_UNKNOWN)
-        status = error_set(TL_WRONG_STATE, "this handle has been granted its lock already");
-    return status;
+    TRY(lock_check_call(lock));
+    TRY(handle_check_asking(&lock->base));
+    if (lock->base.state != LOCK_NEW && lock->base.state != LOCK_ASK_UNKNOWN)
+        return error_set(TL_WRONG_STATE, "this handle has been granted its lock already");
+    return TL_OK;
 }
 
 static tl_status ask_alone(tl_lock *lock, void *unused)
@@ -382,9 +369,7 @@ tl_status tl_lock_ask(tl_lock *lock, int64_t wait_ms)
     tl_status status;
 
     error_clear();
-    status = ask_check(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check(lock));
     client_add(&lock->base.client->counters.asks, 1);
     /* Without a wait the first answer counts, and nobody queues for it. */
     status = wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_alone, NULL) : ask_once(lock);

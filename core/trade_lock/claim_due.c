@@ -44,13 +44,10 @@ static tl_status make_handle(tl_lock **out, const struct batch *b, const db_resu
 {
     tl_key key = {db_get_text(rows, row, 1), db_get_text(rows, row, 0), b->options->op_code};
     tl_lock_options wanted = TL_LOCK_OPTIONS_INIT;
-    tl_status status;
 
     wanted.lane = TL_LANE_RETRY;
     wanted.max_hold_ms = b->options->max_hold_ms;
-    status = tl_lock_new(out, b->client, &key, &wanted);
-    if (status != TL_OK)
-        return status;
+    TRY(tl_lock_new(out, b->client, &key, &wanted));
     (*out)->suspect = b->options->suspects != 0;
     if (!b->options->suspects)
         (*out)->due_us = db_get_int(rows, row, 2);
@@ -431,15 +428,11 @@ tl_status tl_claim_due(tl_client *client, const tl_claim_options *options, tl_lo
     tl_status status;
 
     error_clear();
-    status = client_check_asking(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check_asking(client));
     if (options == NULL || options->version != TL_CLAIM_OPTIONS_VERSION || locks == NULL ||
         count == NULL || options->op_code == NULL || options->max_hold_ms <= 0)
         return error_set(TL_INVALID, "tl_claim_due: an argument is missing");
-    status = key_check(&(tl_key){"-", "-", options->op_code});
-    if (status != TL_OK)
-        return status;
+    TRY(key_check(&(tl_key){"-", "-", options->op_code}));
     if (clock_watch_check(client) != TL_OK) {
         error_clear();
         *count = 0;
@@ -467,13 +460,10 @@ static tl_status look_at_due(tl_client *client, const char *op_code, due_fn look
 {
     char retry_op[TL_OP_MAX + 1 + sizeof TL_RETRY_SUFFIX];
     db *connection;
-    tl_status status = client_check(client);
+    tl_status status;
 
-    if (status == TL_OK)
-        status =
-            pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
+    TRY(pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection));
     text_copy(retry_op, TL_OP_MAX + 1, op_code);
     strcat(retry_op, TL_RETRY_SUFFIX);
     status =

@@ -50,11 +50,9 @@ static int is_plain_text(const char *text, size_t most)
 
 static tl_status check_texts(const tl_ending *ending)
 {
-    tl_status status = text_check_utf8("channel_ref", ending->channel_ref);
-
-    if (status == TL_OK)
-        status = text_check_utf8("remark", ending->remark);
-    return status == TL_OK ? text_check_utf8("actor", ending->actor) : status;
+    TRY(text_check_utf8("channel_ref", ending->channel_ref));
+    TRY(text_check_utf8("remark", ending->remark));
+    return text_check_utf8("actor", ending->actor);
 }
 
 tl_status ending_check(const tl_lock *lock, const tl_ending *ending)
@@ -364,10 +362,9 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task
     const int64_t before_us = clock_boottime_us();
     const shared_row *row;
     tl_view held;
-    tl_status status = read_beside(lock, &held, &row);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(read_beside(lock, &held, &row));
     if (lock_still_holds(lock)) {
         shared_row_release(row);
         note_clock(lock, before_us);
@@ -381,10 +378,8 @@ tl_status ending_refused(tl_lock *lock, const tl_ending *ending, const step_task
 tl_status settled_not_done(tl_lock *lock)
 {
     const int64_t before_us = clock_boottime_us();
-    tl_status status = lock_read(lock);
 
-    if (status != TL_OK)
-        return status;
+    TRY(lock_read(lock));
     if (lock_still_holds(lock)) {
         note_clock(lock, before_us);
         handle_become(&lock->base, LOCK_HELD);

@@ -272,15 +272,11 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
 {
     static const char *const outcomes[] = {"SUCCEEDED", "FAILED",  "DECLINED", "ACCEPTED",
                                            "PENDING",   "UNKNOWN", "NOT_SENT"};
-    tl_status status = client_check(client);
 
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (e == NULL || e->version != TL_EVIDENCE_VERSION)
         return error_set(TL_INVALID, "evidence is NULL or its version is not set");
-    status = key_check(&e->key);
-    if (status != TL_OK)
-        return status;
+    TRY(key_check(&e->key));
     if (e->source == NULL || e->source[0] == '\0' || strlen(e->source) > 63)
         return error_set(TL_INVALID, "evidence names its source, in at most 63 bytes");
     if ((e->remark != NULL && strlen(e->remark) > TL_REMARK_MAX) ||
@@ -308,12 +304,9 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
 static tl_status file_evidence(struct filing *f)
 {
     const tl_evidence *evidence = f->given;
-    tl_status status = check_evidence(f->client, evidence);
 
-    if (status == TL_OK)
-        status = file(f);
-    if (status != TL_OK)
-        return status;
+    TRY(check_evidence(f->client, evidence));
+    TRY(file(f));
     if (f->moved)
         return error_set(TL_LOST, "the trade has moved on; look at it again");
     if (!f->found)

@@ -9,14 +9,11 @@
 static tl_status finish(tl_lock *lock, const tl_ending *ending, const tl_findings *findings)
 {
     step_task t;
-    tl_status status = lock_check_ending(lock);
 
-    if (status == TL_OK)
-        status = ending_check(lock, ending);
-    if (status == TL_OK && thread_context_in_callback())
-        status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_ending(lock));
+    TRY(ending_check(lock, ending));
+    if (thread_context_in_callback())
+        return error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
     ending_to_step(lock, ending, findings, &t);
     task_run(lock->base.client->engine, step_task_of(&t), lock->base.client->config.commit_ms);
     return finish_verdict(lock, ending, &t);
@@ -30,13 +27,10 @@ tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending)
 
 tl_status tl_lock_put_back(tl_lock *lock, const tl_ending *ending, const tl_findings *findings)
 {
-    tl_status status;
-
     error_clear();
-    status = lock_check_held(lock);
-    if (status == TL_OK)
-        status = ending_check(lock, ending);
-    if (status == TL_OK && ending_is_final(lock, ending))
-        status = error_set(TL_INVALID, "a final ending does not put the trade back");
-    return status == TL_OK ? finish(lock, ending, findings) : status;
+    TRY(lock_check_held(lock));
+    TRY(ending_check(lock, ending));
+    if (ending_is_final(lock, ending))
+        return error_set(TL_INVALID, "a final ending does not put the trade back");
+    return finish(lock, ending, findings);
 }

@@ -86,12 +86,9 @@ static void settle_ending(tl_lock *lock, step_task *t)
 tl_status tl_lock_settle(tl_lock *lock)
 {
     step_task t;
-    tl_status status;
 
     error_clear();
-    status = lock_check_call(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_call(lock));
     if (thread_context_in_callback())
         return error_set(TL_IN_CALLBACK, "a step was settled inside a database callback");
     if (lock->base.state != LOCK_IN_CALLER && lock->base.state != LOCK_END_UNKNOWN)
@@ -119,15 +116,11 @@ static int is_noted(tl_lock *lock)
 
 tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)
 {
-    tl_status status;
-
     error_clear();
-    status = lock_check_call(lock);
-    if (status == TL_OK && lock->base.state != LOCK_IN_CALLER)
-        status = error_set(TL_WRONG_STATE, "no transaction of the caller's is under way "
-                                           "with this lock");
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_call(lock));
+    if (lock->base.state != LOCK_IN_CALLER)
+        return error_set(TL_WRONG_STATE, "no transaction of the caller's is under way "
+                                         "with this lock");
     switch (commit) {
     case TL_COMMIT_OK:
         return is_noted(lock) ? ending_applied(lock) : tl_lock_settle(lock);

@@ -38,10 +38,8 @@ static tl_status look(lock_handle *h, void *granting, lock_offer *offer, int *mi
     tl_lock *lock = (tl_lock *)h;
     struct granting *g = granting;
     int64_t before_ms = clock_boottime_ms();
-    tl_status status = lock_read(lock);
 
-    if (status != TL_OK)
-        return status;
+    TRY(lock_read(lock));
     g->was_read = 1;
     g->before_ms = before_ms;
     *mine = is_last_here(lock) && (lock->inside.alive || life_left_ms(h->life) > 0) &&

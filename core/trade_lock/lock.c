@@ -26,19 +26,17 @@ tl_status lock_check(const tl_lock *lock)
 
 tl_status lock_check_call(const tl_lock *lock)
 {
-    tl_status status = lock_check(lock);
-
-    if (status == TL_OK && atomic_load(&lock->submitted))
-        status = error_set(TL_WRONG_STATE, "what was submitted with this handle is not completed "
-                                           "yet");
-    return status;
+    TRY(lock_check(lock));
+    if (atomic_load(&lock->submitted))
+        return error_set(TL_WRONG_STATE, "what was submitted with this handle is not completed "
+                                         "yet");
+    return TL_OK;
 }
 
 tl_status lock_check_held(const tl_lock *lock)
 {
-    tl_status status = lock_check_call(lock);
-
-    return status == TL_OK ? handle_check_held(&lock->base) : status;
+    TRY(lock_check_call(lock));
+    return handle_check_held(&lock->base);
 }
 
 int lock_is_standalone(const tl_lock *lock)
@@ -379,12 +377,8 @@ tl_status lock_pass_gate(tl_lock *lock, gate_kind kind, int64_t max_hold_ms)
 
 tl_status tl_lock_may_call(tl_lock *lock)
 {
-    tl_status status;
-
     error_clear();
-    status = lock_check_held(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_held(lock));
     return error_over(lock_pass_gate(lock, GATE_QUERY, tl_lock_remaining_ms(lock)));
 }
 

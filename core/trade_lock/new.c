@@ -39,13 +39,11 @@ static tl_status check_flags(const tl_lock_options *o)
 
 static tl_status check_texts(const tl_lock_options *o)
 {
-    tl_status status = text_check_utf8("remark", o->remark);
-
-    if (status == TL_OK)
-        status = text_check_utf8("actor", o->actor);
-    if (status == TL_OK && o->channel != NULL)
-        status = text_check_name("channel", o->channel, TL_CHANNEL_MAX);
-    return status;
+    TRY(text_check_utf8("remark", o->remark));
+    TRY(text_check_utf8("actor", o->actor));
+    if (o->channel != NULL)
+        TRY(text_check_name("channel", o->channel, TL_CHANNEL_MAX));
+    return TL_OK;
 }
 
 static tl_status check_sizes(const tl_lock_options *o)
@@ -123,17 +121,14 @@ static tl_status check_said(const tl_lock_options *o)
 
 static tl_status check_options(const tl_lock_options *o)
 {
-    tl_status status;
-
     if (o == NULL || o->version != TL_LOCK_OPTIONS_VERSION)
         return error_set(TL_INVALID, "options is NULL or was not made with "
                                      "TL_LOCK_OPTIONS_INIT");
     if (o->lane != TL_LANE_SYNC && o->lane != TL_LANE_RETRY)
         return error_set(TL_INVALID, "lane is neither sync nor retry");
-    status = check_flags(o);
-    if (status == TL_OK)
-        status = check_said(o);
-    return status == TL_OK ? check_sizes(o) : status;
+    TRY(check_flags(o));
+    TRY(check_said(o));
+    return check_sizes(o);
 }
 
 static void copy_key(tl_lock *lock, const tl_key *key)
@@ -200,13 +195,9 @@ tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
     error_clear();
     if (out == NULL)
         return error_set(TL_INVALID, "tl_lock_new: out is NULL");
-    status = client_check(client);
-    if (status == TL_OK)
-        status = key_check(key);
-    if (status == TL_OK)
-        status = check_options(options);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
+    TRY(key_check(key));
+    TRY(check_options(options));
     lock = memory_new(sizeof *lock);
     if (lock == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for a lock handle");

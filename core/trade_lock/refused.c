@@ -16,11 +16,8 @@ static tl_status find_customer(tl_lock *lock)
     tl_client *client = lock->base.client;
     RESULT result = DB_RESULT_INIT;
     db *connection;
-    tl_status status =
-        pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
 
-    if (status != TL_OK)
-        return status;
+    TRY(pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection));
     if (SQL_RUN(connection, &result, customer_busy, .cust_no = db_text(lock->cust_no),
                 .op_code = db_text(lock->op_code)) == DB_DONE &&
         result.rows > 0) {

@@ -321,11 +321,9 @@ static tl_status begin_ask(struct with *w, step_kind kind)
 static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, int *again)
 {
     int64_t before_ms = clock_boottime_ms();
-    tl_status status = begin_ask(w, kind);
 
     *again = 0;
-    if (status != TL_OK)
-        return status;
+    TRY(begin_ask(w, kind));
     (void)thread_context_await_until(0); /* rows that were written are committed, too */
     run_with(w, lock->base.client->config.commit_ms);
     return ask_verdict(lock, w->t, before_ms, again);
@@ -364,21 +362,19 @@ static tl_status ask_with(tl_lock *lock, void *context)
 
 static tl_status check_ask(const tl_lock *lock)
 {
-    tl_status status = ask_check(lock);
-
-    if (status == TL_OK && (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock)))
-        status = error_set(TL_INVALID, "business rows ride along with once-only trades of "
-                                       "the sync lane");
-    return status;
+    TRY(ask_check(lock));
+    if (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock))
+        return error_set(TL_INVALID, "business rows ride along with once-only trades of "
+                                     "the sync lane");
+    return TL_OK;
 }
 
 static tl_status ask_prepared(tl_lock *lock, struct preparing *preparing, int64_t wait_ms)
 {
     const int64_t since_us = clock_boottime_us();
-    tl_status status = check_ask(lock);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(check_ask(lock));
     client_add(&lock->base.client->counters.asks, 1);
     status =
         wait_ms > 0 ? ask_waiting(lock, wait_ms, ask_with, preparing) : ask_with(lock, preparing);
@@ -417,27 +413,22 @@ static tl_status give_book_back(tl_book *book, tl_status status)
 tl_status tl_lock_ask_book(tl_lock *lock, tl_book *book, int64_t wait_ms)
 {
     struct preparing preparing = {.book = book};
-    tl_status status;
 
     error_clear();
-    status = ask_check(lock);
-    if (status == TL_OK)
-        status = take_book(lock, book);
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check(lock));
+    TRY(take_book(lock, book));
     return give_book_back(book, ask_prepared(lock, &preparing, wait_ms));
 }
 
 static tl_status check_finish(const tl_lock *lock, const tl_ending *ending)
 {
-    tl_status status = ending_check(lock, ending);
-
-    if (status == TL_OK && !ending_is_final(lock, ending))
-        status = error_set(TL_INVALID, "business rows ride along with success or a proven "
-                                       "failure only");
-    if (status == TL_OK && thread_context_in_callback())
-        status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
-    return status;
+    TRY(ending_check(lock, ending));
+    if (!ending_is_final(lock, ending))
+        return error_set(TL_INVALID, "business rows ride along with success or a proven "
+                                     "failure only");
+    if (thread_context_in_callback())
+        return error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
+    return TL_OK;
 }
 
 static void begin_finish(struct with *w, const tl_ending *ending)
@@ -462,10 +453,7 @@ static tl_status finish_over(struct with *w, const tl_ending *ending)
 /* Carries out the ending of w, which has its callback or its book. */
 static tl_status finish_with(struct with *w, const tl_ending *ending, int64_t commit_ms)
 {
-    tl_status status = check_finish(w->lock, ending);
-
-    if (status != TL_OK)
-        return status;
+    TRY(check_finish(w->lock, ending));
     begin_finish(w, ending);
     run_with(w, commit_ms);
     return finish_over(w, ending);
@@ -476,11 +464,10 @@ tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn a
 {
     step_task t;
     struct with w = {.lock = lock, .t = &t, .fn = apply, .context = context};
-    tl_status status;
 
     error_clear();
-    status = lock_check_ending(lock);
-    return status == TL_OK ? finish_with(&w, ending, commit_ms) : status;
+    TRY(lock_check_ending(lock));
+    return finish_with(&w, ending, commit_ms);
 }
 
 tl_status tl_lock_finish_book(tl_lock *lock, const tl_ending *ending, tl_book *book,
@@ -488,14 +475,10 @@ tl_status tl_lock_finish_book(tl_lock *lock, const tl_ending *ending, tl_book *b
 {
     step_task t;
     struct with w = {.lock = lock, .t = &t, .book = book};
-    tl_status status;
 
     error_clear();
-    status = lock_check_ending(lock);
-    if (status == TL_OK)
-        status = take_book(lock, book);
-    if (status != TL_OK)
-        return status;
+    TRY(lock_check_ending(lock));
+    TRY(take_book(lock, book));
     return give_book_back(book, finish_with(&w, ending, commit_ms));
 }
 
@@ -503,16 +486,14 @@ tl_status tl_lock_finish_book(tl_lock *lock, const tl_ending *ending, tl_book *b
 
 tl_status with_take_ask(const tl_lock *lock, tl_book *book)
 {
-    tl_status status = check_ask(lock);
-
-    return status == TL_OK ? take_book(lock, book) : status;
+    TRY(check_ask(lock));
+    return take_book(lock, book);
 }
 
 tl_status with_take_finish(const tl_lock *lock, const tl_ending *ending, tl_book *book)
 {
-    tl_status status = check_finish(lock, ending);
-
-    return status == TL_OK ? take_book(lock, book) : status;
+    TRY(check_finish(lock, ending));
+    return take_book(lock, book);
 }
 
 void with_give_back(tl_book *book)

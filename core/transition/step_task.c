@@ -52,13 +52,12 @@ tl_status step_check_life(const step *s)
 tl_status step_task_check(const task *t, const db *connection)
 {
     const step *s = const_step_of(t);
-    tl_status status = check_server(s, connection);
 
-    if (status == TL_OK)
-        status = step_check_life(s);
-    if (status == TL_OK && s->life != NULL && step_rule_of(s->kind)->is_grant)
-        status = life_check_at(s->life, db_server_of(connection));
-    return status;
+    TRY(check_server(s, connection));
+    TRY(step_check_life(s));
+    if (s->life != NULL && step_rule_of(s->kind)->is_grant)
+        TRY(life_check_at(s->life, db_server_of(connection)));
+    return TL_OK;
 }
 
 /* ----------------------------------------------------------------------------- alone -- */
