@@ -146,11 +146,10 @@ struct writing {
 static db_answer run_write(task *t, db *connection)
 {
     const struct writing *w = t->context;
-    db_answer answer = db_begin(connection);
 
-    if (answer == DB_DONE)
-        answer = store_act_write(connection, w->act_no, w->row_no, &w->row);
-    return answer == DB_DONE ? db_commit(connection) : answer;
+    TRY(db_begin(connection));
+    TRY(store_act_write(connection, w->act_no, w->row_no, &w->row));
+    return db_commit(connection);
 }
 
 static const char *why(tl_status status)

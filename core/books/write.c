@@ -500,10 +500,7 @@ static int any(const book_group *self, enum book_state state)
 
 db_answer book_group_check(book_group *self)
 {
-    db_answer answer = read_found(self);
-
-    if (answer != DB_DONE)
-        return answer;
+    TRY(read_found(self));
     for (size_t i = 0; i < self->written_count; i++)
         judge_line(self, &self->written[i]);
     forgive(self);

@@ -38,6 +38,7 @@
  */
 #include "db/db_internal.h"
 
+#include "base/error.h"
 #include "sql_text.h"
 
 #include <errmsg.h>
@@ -225,15 +226,11 @@ db_answer db_callback_tx_leave(db *connection)
 db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
                                const db_value *values, size_t count, int nowait, db_result *result)
 {
-    db_answer answer;
-
     if (db_in_transaction(connection)) {
         db_set_error(connection, 1568, "%s is not for a transaction", statement->name);
         return DB_ERROR;
     }
-    answer = make_ready(connection);
-    if (answer != DB_DONE)
-        return answer;
+    TRY(make_ready(connection));
     memset(&connection->told, 0, sizeof connection->told);
     return db_run_first(connection, statement, values, count, nowait, result);
 }

@@ -5,6 +5,7 @@
  */
 #include "store/many.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "store/bind.h"
 #include "store/group.h"
@@ -104,13 +105,10 @@ db_answer store_endings(db *connection, step *const *steps, size_t count)
 
 static db_answer open_all(db *connection, step *const *steps, size_t count)
 {
-    db_answer answer = db_begin(connection);
-
-    if (answer == DB_DONE)
-        answer = change(connection, &sql_open_many, 1, steps, count, 0);
-    if (answer == DB_DONE)
-        answer = run(connection, &sql_open_lane_many, steps, count, 0, NULL);
-    return answer == DB_DONE ? db_commit(connection) : answer;
+    TRY(db_begin(connection));
+    TRY(change(connection, &sql_open_many, 1, steps, count, 0));
+    TRY(run(connection, &sql_open_lane_many, steps, count, 0, NULL));
+    return db_commit(connection);
 }
 
 db_answer store_openings(db *connection, step *const *steps, size_t count)

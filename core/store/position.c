@@ -104,9 +104,8 @@ db_answer store_connection_filter(db *connection, char *filter, size_t space, in
 db_answer store_attest_in_step(db *connection)
 {
     RESULT result = DB_RESULT_INIT;
-    db_answer answer = db_run(connection, &sql_attest_in_step, NULL, 0, &result);
 
-    return answer;
+    return db_run(connection, &sql_attest_in_step, NULL, 0, &result);
 }
 
 db_answer store_attest_clock(db *connection, int64_t least_us, int64_t most_us, int *fits)

@@ -21,6 +21,7 @@
  */
 #include "trade_lock/with.h"
 
+#include "base/error.h"
 #include "books/write.h"
 #include "store/bind.h"
 #include "store/group.h"
@@ -236,27 +237,22 @@ static db_answer write_lock_rows_last(struct round *r)
 
 static db_answer write_refusing_first(struct round *r)
 {
-    db_answer answer = book_group_write(&r->group, BOOK_LEADING_STATEMENTS);
-
-    if (answer == DB_DONE && !r->group.blocked && !book_group_sum_is_right(&r->group))
-        answer = check_lines(r);
-    if (answer == DB_DONE && !is_given_up(r))
-        answer = write_lock_rows_last(r);
-    if (answer == DB_DONE && !is_given_up(r))
-        answer = book_group_write(&r->group, BOOK_OTHER_STATEMENTS);
-    return answer;
+    TRY(book_group_write(&r->group, BOOK_LEADING_STATEMENTS));
+    if (!r->group.blocked && !book_group_sum_is_right(&r->group))
+        TRY(check_lines(r));
+    if (!is_given_up(r))
+        TRY(write_lock_rows_last(r));
+    if (!is_given_up(r))
+        TRY(book_group_write(&r->group, BOOK_OTHER_STATEMENTS));
+    return DB_DONE;
 }
 
 static db_answer write_rows(struct round *r)
 {
-    db_answer answer;
-
     if (r->refusing_first)
         return write_refusing_first(r);
-    answer = write_lock_rows(r);
-    if (answer == DB_DONE)
-        answer = book_group_write(&r->group, BOOK_ALL_STATEMENTS);
-    return answer;
+    TRY(write_lock_rows(r));
+    return book_group_write(&r->group, BOOK_ALL_STATEMENTS);
 }
 
 static db_answer commit(struct round *r)

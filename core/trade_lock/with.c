@@ -7,6 +7,7 @@
 #include "trade_lock/with.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/fault.h"
 #include "base/text.h"
 #include "base/thread_context.h"
@@ -203,16 +204,13 @@ static db_answer run(task *t, db *connection)
     struct with *w = t->context;
     step *s = &w->t->step;
     tl_status status;
-    db_answer answer;
 
     w->connection = connection;
     with_lost_before_commit(w);
     t->doubt.rows = has_rows(w) ? ROWS_NOT_SENT : ROWS_NONE;
     if (w->book != NULL)
         return with_book(w);
-    answer = store_step(connection, s, t->asks ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
-    if (answer != DB_DONE)
-        return answer;
+    TRY(store_step(connection, s, t->asks ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX));
     if (!s->changed) {
         t->verdict = VERDICT_REFUSED;
         return DB_DONE;

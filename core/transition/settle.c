@@ -223,13 +223,9 @@ static enum gone end_caller(task_engine *engine, db *connection, const struct lo
 
 static db_answer read_task(task *t, db *connection)
 {
-    db_answer answer;
-
     assert(t->kind->read != NULL && t->doubt.is_open);
     t->verdict = VERDICT_REFUSED;
-    answer = t->kind->read(t, connection);
-    if (answer != DB_DONE)
-        return answer;
+    TRY(t->kind->read(t, connection));
     assert(t->verdict == VERDICT_APPLIED || t->verdict == VERDICT_LOST ||
            t->verdict == VERDICT_REFUSED);
     t->settled = t->verdict != VERDICT_REFUSED;
