@@ -120,10 +120,9 @@ tl_status archive_read(archive_dir *self, uint32_t set, int file, archive_take t
     struct unpacking *u;
     char name[64];
     int fd;
-    tl_status status = open_file(self, set, file, name, sizeof name, &fd);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(open_file(self, set, file, name, sizeof name, &fd));
     u = memory_new(sizeof *u);
     if (u != NULL) {
         u->stream.zalloc = take_memory;

@@ -246,22 +246,18 @@ static tl_status read_ended(struct reading *reading, db *connection, const char 
 static tl_status read_channels(struct reading *reading, db *connection)
 {
     store_operation next = {.op_code = ""};
-    tl_status status;
 
     for (;;) {
-        status = read_status(connection, store_operation_next(connection, &next),
-                             "reading the operations");
-        if (status != TL_OK || next.op_code[0] == '\0')
-            return status;
+        TRY(read_status(connection, store_operation_next(connection, &next),
+                        "reading the operations"));
+        if (next.op_code[0] == '\0')
+            return TL_OK;
         if (text_is_retry_op(next.op_code))
             continue;
         reading->first = reading->count;
         reading->cut = 0;
-        status = read_waits(reading, connection, next.op_code);
-        if (status == TL_OK)
-            status = read_ended(reading, connection, next.op_code);
-        if (status != TL_OK)
-            return status;
+        TRY(read_waits(reading, connection, next.op_code));
+        TRY(read_ended(reading, connection, next.op_code));
     }
 }
 

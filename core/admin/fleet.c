@@ -147,7 +147,7 @@ static tl_status take_slots(struct joining *j)
     if (j->joined.taken > 0)
         answer = SQL_RUN(own, NULL, slot_take, .slots = db_text(json),
                          .reason = db_text(j->said->reason != NULL ? j->said->reason : ""));
-    return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "taking the slots");
+    return db_error_status(own, answer, "taking the slots");
 }
 
 static tl_status drop_triggers(db *own)
@@ -178,7 +178,7 @@ static tl_status make_rule(db *own)
     for (size_t i = 0; i < sql_fleet_objects_count && answer == DB_DONE && !has; i++)
         if (strcmp(sql_fleet_objects[i].kind, "function") == 0)
             answer = db_run_script(own, "the rule of slots", sql_fleet_objects[i].text);
-    return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "making the rule of slots");
+    return db_error_status(own, answer, "making the rule of slots");
 }
 
 /* The sentence says why it was refused. */
@@ -208,10 +208,11 @@ static tl_status shut_out(struct joining *j)
 static tl_status name_it(struct joining *j)
 {
     db *own = j->shards[j->own];
-    const db_answer answer = SQL_RUN(own, NULL, fleet_name, .fleet = db_text(j->said->fleet),
-                                     .shard = db_text(j->said->shard));
 
-    return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "naming the shard");
+    return db_error_status(own,
+                           SQL_RUN(own, NULL, fleet_name, .fleet = db_text(j->said->fleet),
+                                   .shard = db_text(j->said->shard)),
+                           "naming the shard");
 }
 
 /* ---------------------------------------------------------------------------- names -- */
@@ -377,12 +378,10 @@ tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn e
     char its_fleet[TL_FLEET_NAME_MAX + 1] = "", its_shard[TL_FLEET_NAME_MAX + 1] = "";
     struct listing l = {.rows = DB_RESULT_INIT, .each = each, .context = context};
     db *connection = NULL;
-    tl_status status = read_check_each(each != NULL);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = read_begin(client, &connection);
-    if (status != TL_OK)
-        return status;
+    TRY(read_check_each(each != NULL));
+    TRY(read_begin(client, &connection));
     READ_REPEATED(status, read_name(connection, its_fleet, its_shard));
     if (status == TL_OK && its_fleet[0] != '\0')
         READ_REPEATED(status, read_run(connection, &sql_slot_list, &l.rows, "reading the slots"));

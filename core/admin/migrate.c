@@ -205,9 +205,7 @@ static tl_status make_objects(db *connection, const struct sql_object *objects, 
             if (strcmp(objects[i].kind, kinds[kind]) == 0 &&
                 !(schema_objects_is_rule(&objects[i]) && is_there(&there, &objects[i])))
                 answer = make(connection, &objects[i], &there, made);
-    return answer == DB_DONE
-               ? TL_OK
-               : db_error_status(connection, answer, "making the schema's triggers and procedures");
+    return db_error_status(connection, answer, "making the schema's triggers and procedures");
 }
 
 tl_status migrate_fleet_objects(db *connection, unsigned *made)
@@ -229,10 +227,8 @@ static tl_status mend_fleet(db *connection, unsigned *made)
 
 static tl_status note_identity(db *connection)
 {
-    const db_answer answer = db_run(connection, &sql_schema_identity, NULL, 0, NULL);
-
-    return answer == DB_DONE ? TL_OK
-                             : db_error_status(connection, answer, "noting which server this is");
+    return db_error_status(connection, db_run(connection, &sql_schema_identity, NULL, 0, NULL),
+                           "noting which server this is");
 }
 
 /* Runs the missing migrations.  The version is raised last: until then no program of this version
@@ -251,8 +247,7 @@ static tl_status apply_missing(db *connection, unsigned version, const struct co
     answer = SQL_RUN(connection, NULL, migrate_done, .version = db_uint(schema_newest()),
                      .retention_ms = db_int(config->retention_ms),
                      .payload_keep_ms = db_int(config->payload_keep_ms));
-    return answer == DB_DONE ? TL_OK
-                             : db_error_status(connection, answer, "raising the schema's version");
+    return db_error_status(connection, answer, "raising the schema's version");
 }
 
 /* Brings the schema up, unless it is newer: what a newer one consists of is not known here. */
@@ -321,22 +316,18 @@ static tl_status grant_rule(db *connection)
 
     if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
         answer = run_for_database(connection, "grants of a fleet", grants);
-    return answer == DB_DONE ? TL_OK
-                             : db_error_status(connection, answer, "granting the fleet's rule");
+    return db_error_status(connection, answer, "granting the fleet's rule");
 }
 
 tl_status tl_grant_roles(tl_client *client)
 {
     db *connection = NULL;
-    db_answer answer;
-    tl_status status = migrate_take_turn(client, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
-    answer = run_for_database(connection, "grants", sql_grants);
-    if (answer != DB_DONE)
-        status = db_error_status(connection, answer, "granting the roles");
-    else
+    TRY(migrate_take_turn(client, &connection));
+    status = db_error_status(connection, run_for_database(connection, "grants", sql_grants),
+                             "granting the roles");
+    if (status == TL_OK)
         status = grant_rule(connection);
     pool_close_extra(client->connections, connection);
     return status;

@@ -285,18 +285,18 @@ tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged
                       .options = options,
                       .tables = DB_RESULT_INIT,
                       .archive = {.fd = -1, .lock_fd = -1}};
-    tl_status status;
+    tl_status status = TL_OK;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK && (options == NULL || options->version != TL_PURGE_OPTIONS_VERSION))
+    TRY(client_check(client));
+    if (options == NULL || options->version != TL_PURGE_OPTIONS_VERSION)
         return error_set(TL_INVALID, "options is NULL or its version is not set");
-    if (status == TL_OK && options->older_ms < client->config.retention_ms)
+    if (options->older_ms < client->config.retention_ms)
         return error_set(TL_INVALID,
                          "trades are kept for %" PRId64 " days at least (retention_ms): a "
                          "purged key can be paid again",
                          client->config.retention_ms / 86400000);
-    p.archives = status == TL_OK && options->archive != NULL && options->only_counts == 0;
+    p.archives = options->archive != NULL && options->only_counts == 0;
     if (p.archives)
         status = archive_open(&p.archive, options->archive, 1);
     if (status == TL_OK)

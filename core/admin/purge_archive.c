@@ -110,17 +110,12 @@ static tl_status remove_page(struct removal *r)
                     .before_sha = db_text(r->of->before), .set_no = db_uint(r->of->set)),
             "purging");
     while (purge_may_repeat(status, &repeats));
-    if (status == TL_OK)
-        status = read_run(p->connection, &sql_purge_result, &result, "reading what was purged");
-    if (status == TL_OK &&
-        (result.rows != 1 || sscanf(db_get_text(&result, 0, 0), "%*u %u", &seen) != 1))
-        status = error_set(TL_INTERNAL, "the purge did not say what it did");
+    TRY(status);
+    TRY(read_run(p->connection, &sql_purge_result, &result, "reading what was purged"));
     /* A set that was removed before names nothing that is there. */
-    if (status == TL_OK && seen > 0 &&
-        !purge_take_trades(&counts, db_get_text(&result, 0, 0), &nowhere, &seen))
-        status = error_set(TL_INTERNAL, "the purge did not say what it did");
-    if (status != TL_OK)
-        return status;
+    if (result.rows != 1 || sscanf(db_get_text(&result, 0, 0), "%*u %u", &seen) != 1 ||
+        (seen > 0 && !purge_take_trades(&counts, db_get_text(&result, 0, 0), &nowhere, &seen)))
+        return error_set(TL_INTERNAL, "the purge did not say what it did");
     r->removed += counts.done.trades;
     p->done.trades += counts.done.trades;
     p->done.lock_rows += counts.done.lock_rows;
@@ -169,20 +164,17 @@ static tl_status remove_set(struct purge *p, uint32_t set, uint64_t *removed)
     const int64_t least = p->client->config.retention_ms;
     archive_manifest manifest;
     struct removal r = {.purge = p, .of = &manifest};
-    tl_status status = archive_read_manifest(&p->archive, set, &manifest);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = archive_verify(&p->archive, &manifest);
-    if (status == TL_OK)
-        status = keep_name(p, set);
+    TRY(archive_read_manifest(&p->archive, set, &manifest));
+    TRY(archive_verify(&p->archive, &manifest));
+    TRY(keep_name(p, set));
     /* What this server has need not be what the set was written from. */
-    if (status == TL_OK && strcmp(manifest.server, p->server.server) != 0) {
+    if (strcmp(manifest.server, p->server.server) != 0) {
         if (removed != NULL)
             *removed = 0;
         return archive_mark_removed(&p->archive, set, 0);
     }
-    if (status != TL_OK)
-        return status;
     r.older_ms = manifest.older_ms > least ? manifest.older_ms : least;
     text_buffer_init(&r.line);
     status = archive_read(&p->archive, set, ARCHIVE_TRADES, take_lines, &r);

@@ -50,11 +50,6 @@ static tl_status no_memory(void)
     return error_set(TL_NO_MEMORY, "out of memory for moving a slot");
 }
 
-static tl_status status_of(const db *connection, db_answer answer, const char *doing)
-{
-    return answer == DB_DONE ? TL_OK : db_error_status(connection, answer, doing);
-}
-
 /* --------------------------------------------------------------------------- tables -- */
 
 static tl_status take_texts(struct slot_table *t, const db_result *r)
@@ -84,8 +79,8 @@ static tl_status open_table(struct slot_table *t, db *from, const char *name)
     RESULT r = DB_RESULT_INIT;
 
     text_copy(t->name, sizeof t->name, name);
-    TRY(status_of(from, SQL_RUN(from, &r, slot_table, .table_name = db_text(name)),
-                  "looking at a table"));
+    TRY(db_error_status(from, SQL_RUN(from, &r, slot_table, .table_name = db_text(name)),
+                        "looking at a table"));
     return take_texts(t, &r);
 }
 
@@ -198,9 +193,9 @@ static tl_status read_customers_of(slot_customers *all, const slot_copy *copy,
     if (sql.failed)
         status = no_memory();
     else
-        status = status_of(connection,
-                           db_run_text(connection, "customers of a slot", sql.data, sql.size, &r),
-                           "looking for the customers of a slot");
+        status = db_error_status(
+            connection, db_run_text(connection, "customers of a slot", sql.data, sql.size, &r),
+            "looking for the customers of a slot");
     for (size_t row = 0; status == TL_OK && row < r.rows; row++)
         status = add_customer(all, &r, row);
     text_buffer_free(&sql);
@@ -283,8 +278,9 @@ static tl_status read_rows(const struct slot_table *t, db *connection, const slo
     text_buffer_init(&sql);
     status = statement_of(&sql, t->read, all, first, end);
     if (status == TL_OK)
-        status = status_of(connection, db_run_text(connection, t->name, sql.data, sql.size, rows),
-                           "reading the rows of a slot");
+        status =
+            db_error_status(connection, db_run_text(connection, t->name, sql.data, sql.size, rows),
+                            "reading the rows of a slot");
     text_buffer_free(&sql);
     for (size_t row = 0; status == TL_OK && row < rows->rows; row++)
         if (db_is_null(rows, row, 0))
@@ -309,8 +305,8 @@ static tl_status insert_some(const struct slot_table *t, db *to, const db_result
     }
     if (sql->failed)
         return no_memory();
-    return status_of(to, db_run_text(to, t->name, sql->data, sql->size, NULL),
-                     "writing the rows of a slot");
+    return db_error_status(to, db_run_text(to, t->name, sql->data, sql->size, NULL),
+                           "writing the rows of a slot");
 }
 
 static const char *order_of(const struct slot_table *t)
@@ -351,8 +347,8 @@ static tl_status wipe_some(const struct slot_table *t, db *at, const struct text
     RESULT r = DB_RESULT_INIT;
 
     *removed = 0;
-    TRY(status_of(at, db_run_text(at, t->name, sql->data, sql->size, &r),
-                  "removing the rows of a slot"));
+    TRY(db_error_status(at, db_run_text(at, t->name, sql->data, sql->size, &r),
+                        "removing the rows of a slot"));
     *removed = r.affected;
     return TL_OK;
 }
@@ -396,8 +392,8 @@ static tl_status count_table(struct slot_table *t, db *at, const slot_customers 
     text_buffer_init(&sql);
     status = statement_of(&sql, t->counting, all, first, "");
     if (status == TL_OK)
-        status = status_of(at, db_run_text(at, t->name, sql.data, sql.size, &r),
-                           "counting the rows of a slot");
+        status = db_error_status(at, db_run_text(at, t->name, sql.data, sql.size, &r),
+                                 "counting the rows of a slot");
     if (status == TL_OK && r.rows == 1)
         t->rows += db_get_uint(&r, 0, 0);
     text_buffer_free(&sql);

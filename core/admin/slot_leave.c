@@ -162,11 +162,10 @@ static tl_status try_to_seal(struct move *m, int *blocked)
 {
     char before[SLOT_TABLES_TEXT];
     struct slot source;
-    tl_status status = slot_lock_own(m, &m->from, "leaving", &source);
+    tl_status status = TL_OK;
 
     *blocked = 0;
-    if (status != TL_OK)
-        return status;
+    TRY(slot_lock_own(m, &m->from, "leaving", &source));
     if (!source.sealed) {
         const store_slot to = leaving(m, &source, 1, before);
 

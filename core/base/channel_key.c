@@ -50,9 +50,7 @@ tl_status tl_channel_key(char *out, unsigned chars, const char *site, const char
     char digits[2 * SHA256_SIZE + 1];
 
     error_clear();
-    tl_status status = check(out, chars, site, channel, key, epoch);
-    if (status != TL_OK)
-        return status;
+    TRY(check(out, chars, site, channel, key, epoch));
     size_t used = put_part(bytes, 0, site);
     used = put_part(bytes, used, channel);
     used = put_part(bytes, used, key->serial_no);

@@ -134,10 +134,8 @@ static tl_status set_schedule(const struct config_setting *setting, const char *
         if (end <= start)
             return error_set(TL_BAD_CONFIG, "%s: delay %u is empty", setting->name,
                              schedule.count + 1);
-        tl_status status = set_duration(setting, start, (size_t)(end - start), 1,
-                                        &schedule.step_ms[schedule.count++]);
-        if (status != TL_OK)
-            return status;
+        TRY(set_duration(setting, start, (size_t)(end - start), 1,
+                         &schedule.step_ms[schedule.count++]));
         next += size;
         if (*next == '\0')
             break;
@@ -300,7 +298,6 @@ static tl_status set_shards(const struct config_setting *setting, const char *te
 tl_status config_set(struct config *config, const struct config_setting *setting, const char *text)
 {
     void *field = (char *)config + setting->offset;
-    tl_status status = TL_BAD_CONFIG;
     int64_t number = 0;
 
     switch (setting->type) {
@@ -321,25 +318,19 @@ tl_status config_set(struct config *config, const struct config_setting *setting
     case CONFIG_FORMAT:
         return set_format(setting, text, field);
     case CONFIG_MS:
-        status = set_duration(setting, text, strlen(text), 1, &number);
-        if (status == TL_OK)
-            *(int64_t *)field = number;
-        return status;
+        return set_duration(setting, text, strlen(text), 1, field);
     case CONFIG_SECONDS:
-        status = set_duration(setting, text, strlen(text), CONFIG_SECOND, &number);
-        if (status == TL_OK)
-            *(unsigned *)field = (unsigned)number;
-        return status;
+        TRY(set_duration(setting, text, strlen(text), CONFIG_SECOND, &number));
+        *(unsigned *)field = (unsigned)number;
+        return TL_OK;
     case CONFIG_COUNT:
-        status = set_number(setting, text, &number);
-        if (status == TL_OK)
-            *(unsigned *)field = (unsigned)number;
-        return status;
+        TRY(set_number(setting, text, &number));
+        *(unsigned *)field = (unsigned)number;
+        return TL_OK;
     case CONFIG_SWITCH:
-        status = set_number(setting, text, &number);
-        if (status == TL_OK)
-            *(int *)field = (int)number;
-        return status;
+        TRY(set_number(setting, text, &number));
+        *(int *)field = (int)number;
+        return TL_OK;
     }
-    return status;
+    return TL_BAD_CONFIG;
 }

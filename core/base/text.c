@@ -79,12 +79,9 @@ tl_status key_check(const tl_key *key)
 {
     if (key == NULL)
         return error_set(TL_INVALID, "key: is missing");
-    tl_status status = text_check_name("serial_no", key->serial_no, TL_SERIAL_MAX);
-    if (status == TL_OK)
-        status = text_check_name("cust_no", key->cust_no, TL_CUST_MAX);
-    if (status == TL_OK)
-        status = check_operation(key->op_code);
-    return status;
+    TRY(text_check_name("serial_no", key->serial_no, TL_SERIAL_MAX));
+    TRY(text_check_name("cust_no", key->cust_no, TL_CUST_MAX));
+    return check_operation(key->op_code);
 }
 
 size_t tl_utf8_size(const char *character)

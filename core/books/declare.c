@@ -131,10 +131,9 @@ static tl_status read_value(book_statement *to, const char **at)
 static tl_status read_values(book_statement *to, const char *values)
 {
     const char *at = values != NULL ? skip_blanks(values) : "";
-    tl_status status = text_check_utf8("its values", values);
+    tl_status status = TL_OK;
 
-    if (status != TL_OK)
-        return status;
+    TRY(text_check_utf8("its values", values));
     to->values = memory_new_array(TL_BOOK_VALUES, sizeof *to->values);
     if (to->values == NULL)
         return no_memory();
@@ -217,28 +216,24 @@ static tl_status check_insert_end(const token *t)
 
 static tl_status read_insert(book_text *text, const token *t)
 {
-    tl_status status;
-
     TRY(check_modifier(text, t));
     if (!token_is(t, "INTO"))
         return expected("INSERT INTO", t);
     t++;
-    status = read_table(text, &t);
-    if (status == TL_OK && token_is(t, "(")) {
+    TRY(read_table(text, &t));
+    if (token_is(t, "(")) {
         text->columns = t;
-        status = check_selects(t + 1);
+        TRY(check_selects(t + 1));
         t = token_closing(t) + 1;
     }
-    if (status == TL_OK && !token_is(t, "VALUES"))
-        status = token_is(t, "SET") ? error_set(TL_INVALID, "is an INSERT ... SET; INSERT INTO ... "
-                                                            "VALUES is taken")
-                                    : check_selects(t);
-    if (status == TL_OK && !token_is(t, "VALUES"))
-        status = expected("VALUES", t);
-    if (status == TL_OK && !token_is(++t, "("))
-        status = expected("a row in parentheses", t);
-    if (status != TL_OK)
-        return status;
+    if (token_is(t, "SET"))
+        return error_set(TL_INVALID, "is an INSERT ... SET; INSERT INTO ... VALUES is taken");
+    if (!token_is(t, "VALUES")) {
+        TRY(check_selects(t));
+        return expected("VALUES", t);
+    }
+    if (!token_is(++t, "("))
+        return expected("a row in parentheses", t);
     text->row = t;
     return check_insert_end(token_closing(t) + 1);
 }
@@ -453,18 +448,14 @@ static void set_texts(book_statement *to)
 
 static tl_status make_texts(book_statement *to)
 {
-    tl_status status = number_values(to);
-
-    if (status == TL_OK)
-        status = set_marks(to);
-    if (status == TL_OK)
-        status = make_one(to);
     to->notes_lines = to->text.where != NULL;
-    if (status == TL_OK && to->notes_lines)
-        status = make_many(to);
-    if (status == TL_OK)
-        set_texts(to);
-    return status;
+    TRY(number_values(to));
+    TRY(set_marks(to));
+    TRY(make_one(to));
+    if (to->notes_lines)
+        TRY(make_many(to));
+    set_texts(to);
+    return TL_OK;
 }
 
 static tl_status set_sort(book_statement *to)
@@ -594,12 +585,9 @@ static tl_status check_rest(const book_statement *to, const tl_statement *given)
 
 static tl_status copy(book_statement *to, const tl_statement *given)
 {
-    tl_status status = text_check_utf8("its text", given->sql);
-
     if (given->sql == NULL)
         return error_set(TL_INVALID, "has no text");
-    if (status != TL_OK)
-        return status;
+    TRY(text_check_utf8("its text", given->sql));
     to->rows = given->rows > 0 ? given->rows : 1;
     to->shared = given->shared != 0;
     to->name = memory_dup_text(given->name);

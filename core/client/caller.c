@@ -54,13 +54,11 @@ static tl_status look(db **out, struct st_mysql *connection, const struct needed
 
     if (connection == NULL)
         return error_set(TL_INVALID, "connection is NULL");
-    status = db_borrow(&borrowed, connection);
-    if (status != TL_OK)
-        return status;
-    if (!db_in_transaction(borrowed))
+    TRY(db_borrow(&borrowed, connection));
+    if (!db_in_transaction(borrowed)) {
         status = error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
                                               "transaction");
-    if (status == TL_OK) {
+    } else {
         answer = db_run(borrowed, &sql_caller_transaction, NULL, 0, &result);
         status = answer == DB_DONE
                      ? judge(&result, needed)

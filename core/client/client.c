@@ -405,21 +405,18 @@ static tl_status find_shard(tl_client *client, const tl_client_options *options)
 {
     const char *shard = options->shard;
     size_t i;
-    tl_status status;
 
     if (shard == NULL && client->config.shards.count == 0)
         return TL_OK;
-    status = config_find_shard(&client->config, options->config_file, shard, &i);
-    if (status == TL_OK)
-        client->shard = client->config.shards.name[i];
-    return status;
+    TRY(config_find_shard(&client->config, options->config_file, shard, &i));
+    client->shard = client->config.shards.name[i];
+    return TL_OK;
 }
 
 static tl_status open_parts(tl_client *client, const tl_client_options *options)
 {
     const int64_t since_ms = clock_boottime_ms();
     char host[32] = "unknown";
-    tl_status status;
 
     TRY(config_load_for(&client->config, options->config_file, options->group_suffix));
     TRY(find_shard(client, options));
@@ -436,21 +433,17 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     client->reads = shared_reads_new();
     if (client->waiting == NULL || client->reads == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
-    status = open_pool(client, options);
-    if (status == TL_OK)
-        await_word(client, since_ms);
-    if (status == TL_OK)
-        status = task_engine_new(&client->engine, client->connections, &client->logger,
-                                 &client->servers.noted);
-    if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
-        status = server_check(client->connections, client->config.pool_wait_ms);
-    if (status == TL_OK)
-        await_word(client, since_ms); /* of a host that has just come up */
-    if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
-        status = clock_watch_open(client);
-    if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
-        status = start_session(client, options);
-    return status;
+    TRY(open_pool(client, options));
+    await_word(client, since_ms);
+    TRY(task_engine_new(&client->engine, client->connections, &client->logger,
+                        &client->servers.noted));
+    if (!(client->flags & TL_CLIENT_NO_SCHEMA))
+        TRY(server_check(client->connections, client->config.pool_wait_ms));
+    await_word(client, since_ms); /* of a host that has just come up */
+    if (client->flags & TL_CLIENT_NO_SESSION)
+        return TL_OK;
+    TRY(clock_watch_open(client));
+    return start_session(client, options);
 }
 
 /* Whether other threads may still use the client. */

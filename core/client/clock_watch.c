@@ -59,8 +59,7 @@ static tl_status read_clock(db *connection, const char *boot_id, store_clock *fo
                              : store_clock_look(connection, found);
     look->after_us = clock_boottime_us();
     look->other_us = found->now_us;
-    return answer == DB_DONE ? TL_OK
-                             : db_read_status(connection, answer, "looking at the server's clock");
+    return db_read_status(connection, answer, "looking at the server's clock");
 }
 
 /* Whoever learns of a jump here knows at once that rows are not adjusted to it.  Needs:
@@ -265,9 +264,7 @@ static tl_status search(db *connection, int64_t *future_us)
         if (answer == DB_DONE && found_us > *future_us)
             *future_us = found_us;
     } while (answer == DB_DONE);
-    return answer == DB_DONE
-               ? TL_OK
-               : db_read_status(connection, answer, "looking for rows from the future");
+    return db_read_status(connection, answer, "looking for rows from the future");
 }
 
 tl_status clock_watch_search(tl_client *client)
@@ -308,9 +305,7 @@ static tl_status adjust_page(tl_client *client, db *connection, unsigned *left,
 
     if (answer == DB_DONE)
         answer = db_run(connection, &sql_clock_settled, NULL, 0, &result);
-    status = answer == DB_DONE
-                 ? TL_OK
-                 : db_error_status(connection, answer, "adjusting rows after a clock jump");
+    status = db_error_status(connection, answer, "adjusting rows after a clock jump");
     if (status == TL_OK && sscanf(db_get_text(&result, 0, 0), "%u %u %u", left, &rows, &mine) != 3)
         status = error_set(TL_INTERNAL, "tl_clock_settle() did not say what it did");
     else if (status == TL_OK && !mine)

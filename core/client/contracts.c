@@ -225,11 +225,9 @@ static tl_status add(struct tl_client *client, const char *channel, const char *
                      const struct contract *one)
 {
     db *connection = NULL;
-    tl_status status =
-        pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection));
     if (one != NULL)
         status = declare(connection, tl_client_session(client), one);
     else

@@ -160,8 +160,7 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, po
     if (answer == DB_DONE)
         answer = attest(client, connection, number, found);
     memory_free(all);
-    return answer == DB_DONE ? TL_OK
-                             : db_read_status(connection, answer, "attesting to the new server");
+    return db_read_status(connection, answer, "attesting to the new server");
 }
 
 tl_status position_attest_again(tl_client *client, db *connection, uint64_t number,
@@ -171,8 +170,7 @@ tl_status position_attest_again(tl_client *client, db *connection, uint64_t numb
 
     if (found->under != session_life(client->session))
         answer = attest(client, connection, number, found);
-    return answer == DB_DONE ? TL_OK
-                             : db_read_status(connection, answer, "attesting to the new server");
+    return db_read_status(connection, answer, "attesting to the new server");
 }
 
 void position_close(tl_client *client, db *connection)
@@ -205,14 +203,12 @@ tl_status position_count_missing(tl_client *client, db *connection, unsigned *mi
     if (answer == DB_DONE)
         answer = look_up_all(client, connection, 0, all, count, missing);
     memory_free(all);
-    return answer == DB_DONE ? TL_OK
-                             : db_read_status(connection, answer, "looking at the new server");
+    return db_read_status(connection, answer, "looking at the new server");
 }
 
 tl_status position_accept(db *connection, uint64_t number)
 {
-    const db_answer answer = SQL_RUN(connection, NULL, attest_accept, .number = db_uint(number));
-
-    return answer == DB_DONE ? TL_OK
-                             : db_read_status(connection, answer, "accepting the new server");
+    return db_read_status(connection,
+                          SQL_RUN(connection, NULL, attest_accept, .number = db_uint(number)),
+                          "accepting the new server");
 }

@@ -332,10 +332,7 @@ static tl_status twin_refused(const shard *s)
 /* Needs: fleet->mutex held. */
 static tl_status client_of(const shard *s, tl_client **client)
 {
-    const tl_status status = twin_refused(s);
-
-    if (status != TL_OK)
-        return status;
+    TRY(twin_refused(s));
     if (s->client == NULL && !s->is_tried)
         return error_set(TL_UNREACHABLE, "shard %s: it was not reached yet", s->name);
     if (s->client == NULL || (s->status != TL_OK && !fleet_may_pass(s->status)))
@@ -443,12 +440,10 @@ tl_status tl_fleet_confirm(tl_fleet *fleet, const char *cust_no, size_t at)
     RESULT rows = DB_RESULT_INIT;
     tl_client *client = NULL;
     unsigned slot = 0;
-    tl_status status = slot_of(fleet, cust_no, &slot);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = tl_fleet_shard_client(fleet, at, &client);
-    if (status != TL_OK)
-        return status;
+    TRY(slot_of(fleet, cust_no, &slot));
+    TRY(tl_fleet_shard_client(fleet, at, &client));
     READ_REPEATED(status, read_version(client, slot, &rows));
     if (status == TL_OK && rows.rows == 0)
         status =
@@ -470,12 +465,11 @@ static int all_looked(const tl_fleet *fleet, uint64_t look)
 
 tl_status tl_fleet_look_again(tl_fleet *fleet)
 {
-    tl_status status = check(fleet);
+    tl_status status = TL_OK;
     int64_t until_ms;
     uint64_t look;
 
-    if (status != TL_OK)
-        return status;
+    TRY(check(fleet));
     until_ms = clock_deadline(fleet->config.beat_ms);
     pthread_mutex_lock(&fleet->mutex);
     look = ++fleet->looks;

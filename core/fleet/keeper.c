@@ -218,8 +218,7 @@ static tl_status look_which(shard *s, tl_client *client)
     tl_status status;
 
     READ_REPEATED(status, shard_installation(client, installation));
-    if (status != TL_OK)
-        return status;
+    TRY(status);
     pthread_mutex_lock(&s->fleet->mutex);
     note_installation(s, client, installation);
     pthread_mutex_unlock(&s->fleet->mutex);

@@ -54,14 +54,10 @@ static tl_status run(struct janitor *j, statement_fn statement, store_sweep *sco
 {
     pool *connections = transition_pool(j->engine);
     db *connection;
-    db_answer answer;
-    tl_status status = pool_get(connections, POOL_QUICK, READ_WAIT_MS, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
-    answer = statement(connection, scope);
-    if (answer != DB_DONE)
-        status = db_error_status(connection, answer, "the janitor's round");
+    TRY(pool_get(connections, POOL_QUICK, READ_WAIT_MS, &connection));
+    status = db_error_status(connection, statement(connection, scope), "the janitor's round");
     pool_put(connections, connection);
     return status;
 }

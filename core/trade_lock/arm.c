@@ -67,10 +67,9 @@ tl_status lock_check_ending(tl_lock *lock)
 static tl_status arm_refused(tl_lock *lock, uint32_t known_jumps)
 {
     int64_t before_us = clock_boottime_us();
-    tl_status status = lock_read(lock);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
+    TRY(lock_read(lock));
     /* Whatever a look that began before the jump says of the clock meanwhile. */
     if (lock_still_holds(lock) && !lock_view_fits(lock, before_us))
         return clock_watch_unclear();
@@ -148,27 +147,23 @@ static tl_status arm(tl_lock *lock, int64_t max_hold_ms)
 tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
 {
     int armed = 0;
-    tl_status status;
+    tl_status status = TL_OK;
 
     error_clear();
-    status = lock_check_held(lock);
-    if (status == TL_OK && (max_hold_ms <= 0 || max_hold_ms > TL_HOLD_MAX_MS))
-        status = error_set(TL_INVALID, "max_hold_ms is not between 1 and a week");
-    if (status == TL_OK && lock->options.lane != TL_LANE_RETRY)
-        status = error_set(TL_WRONG_STATE, "only compensating attempts are armed");
-    if (status == TL_OK && lock->base.state == LOCK_END_UNKNOWN)
-        status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
-    if (status == TL_OK && lock->channel[0] != '\0' &&
-        strcmp(lock->channel, lock->view.channel) != 0)
-        status = error_set(TL_MISMATCH, "the trade's channel is \"%s\", not %s: nothing is sent",
-                           lock->view.channel, lock->channel);
-    if (status == TL_OK)
-        status = clock_watch_check(lock->base.client);
-    if (status == TL_OK)
-        status = gate_check(lock->base.client, lock_channel(lock), lock->op_code, 1);
-    if (status == TL_OK)
-        status = arm_settle(lock, &armed);
-    if (status == TL_OK && !armed) {
+    TRY(lock_check_held(lock));
+    if (max_hold_ms <= 0 || max_hold_ms > TL_HOLD_MAX_MS)
+        return error_set(TL_INVALID, "max_hold_ms is not between 1 and a week");
+    if (lock->options.lane != TL_LANE_RETRY)
+        return error_set(TL_WRONG_STATE, "only compensating attempts are armed");
+    if (lock->base.state == LOCK_END_UNKNOWN)
+        return error_set(TL_WRONG_STATE, "settle the ending that is not known first");
+    if (lock->channel[0] != '\0' && strcmp(lock->channel, lock->view.channel) != 0)
+        return error_set(TL_MISMATCH, "the trade's channel is \"%s\", not %s: nothing is sent",
+                         lock->view.channel, lock->channel);
+    TRY(clock_watch_check(lock->base.client));
+    TRY(gate_check(lock->base.client, lock_channel(lock), lock->op_code, 1));
+    TRY(arm_settle(lock, &armed));
+    if (!armed) {
         status = lock_pass_gate(lock, GATE_ARM, max_hold_ms);
         if (status == TL_OK)
             status = arm(lock, max_hold_ms);

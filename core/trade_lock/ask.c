@@ -54,10 +54,7 @@ static step_kind kind_of(const tl_lock *lock)
 
 static tl_status refuse_deciding(tl_lock *lock, const step_task *t, int64_t before_ms)
 {
-    tl_status status = lock_read(lock);
-
-    if (status != TL_OK)
-        return status;
+    TRY(lock_read(lock));
     if (ask_is_mine(lock))
         return ask_granted(lock, &(step_task){.step = t->step}, before_ms);
     if (ask_kind_differs(lock))
@@ -259,11 +256,9 @@ tl_status ask_sync_once(tl_lock *lock)
         step_task t;
         int64_t before_ms = clock_boottime_ms();
         int again = 0;
-        tl_status status =
-            begin_as(lock, &t, kind, lock->base.state != LOCK_ASK_UNKNOWN || try > 0);
+        tl_status status;
 
-        if (status != TL_OK)
-            return status;
+        TRY(begin_as(lock, &t, kind, lock->base.state != LOCK_ASK_UNKNOWN || try > 0));
         t.step.held_fence = dead_fence;
         task_run(lock->base.client->engine, step_task_of(&t),
                  lock->base.client->config.pool_wait_ms);

@@ -110,10 +110,8 @@ static db_answer end_lines(struct with *w, db_answer answer, const book_fault *f
         return line_failed(w, answer, fault->line);
     if (answer == DB_DONE && fault->line != NULL)
         return with_stop(w, book_fault_status(fault, w->t->task.asks));
-    if (answer == DB_DONE)
-        answer = store_read_granted(w->connection, &s, 1);
-    if (answer != DB_DONE)
-        return answer;
+    TRY(answer);
+    TRY(store_read_granted(w->connection, &s, 1));
     return s->changed ? with_commit(w) : refuse_lock(w);
 }
 

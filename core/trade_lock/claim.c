@@ -120,8 +120,7 @@ tl_status ask_retry_once(tl_lock *lock)
                            : gate_enter(lock->base.client, &lock->pass, "", "");
 
     end_opening(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(status);
     for (int try = 0; try < CLAIM_TRIES; try++) {
         step_task t;
         int64_t before_ms = clock_boottime_ms();
@@ -129,9 +128,7 @@ tl_status ask_retry_once(tl_lock *lock)
 
         lock_begin_step(lock, &t, STEP_CLAIM, lock->base.state != LOCK_ASK_UNKNOWN || try > 0);
         fill_claim(lock, &t.step);
-        status = lock_read_with(lock, &t);
-        if (status != TL_OK)
-            return status;
+        TRY(lock_read_with(lock, &t));
         run_step(lock, &t);
         if (t.task.verdict == VERDICT_APPLIED) {
             client_add(&lock->base.client->counters.claimed, 1);
@@ -143,9 +140,7 @@ tl_status ask_retry_once(tl_lock *lock)
             lock_not_done(lock, LOCK_NEW, &t);
             return lock_failed(&t);
         }
-        status = lock_read(lock);
-        if (status != TL_OK)
-            return status;
+        TRY(lock_read(lock));
         if (ask_is_mine(lock))
             return ask_granted(lock, &t, before_ms);
         /* Whatever became of an earlier ask, it holds nothing now. */
@@ -157,9 +152,7 @@ tl_status ask_retry_once(tl_lock *lock)
         status = classify(lock, &open);
         if (!open)
             return status;
-        status = open_dead(lock);
-        if (status != TL_OK)
-            return status;
+        TRY(open_dead(lock));
     }
     return error_set(TL_BUSY, "other compensating attempts were faster");
 }

@@ -510,15 +510,11 @@ tl_status tl_suspects_due(tl_client *client, const char *op_code, int *due)
 static tl_status next_operation(tl_client *client, store_operation *operation)
 {
     db *connection;
-    db_answer answer;
-    tl_status status =
-        pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection);
+    tl_status status;
 
-    if (status != TL_OK)
-        return status;
-    answer = store_operation_next(connection, operation);
-    if (answer != DB_DONE)
-        status = db_error_status(connection, answer, "listing the operations");
+    TRY(pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection));
+    status = db_error_status(connection, store_operation_next(connection, operation),
+                             "listing the operations");
     pool_put(client->connections, connection);
     return status;
 }
@@ -526,16 +522,13 @@ static tl_status next_operation(tl_client *client, store_operation *operation)
 tl_status tl_operations(tl_client *client, tl_operation_fn each, void *context)
 {
     store_operation operation = {.op_code = ""};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK && each == NULL)
-        status = error_set(TL_INVALID, "each is NULL");
+    TRY(client_check(client));
+    if (each == NULL)
+        return error_set(TL_INVALID, "each is NULL");
     do {
-        if (status == TL_OK)
-            status = next_operation(client, &operation);
-    } while (status == TL_OK && operation.op_code[0] != '\0' &&
-             each(context, operation.op_code) == 0);
-    return status;
+        TRY(next_operation(client, &operation));
+    } while (operation.op_code[0] != '\0' && each(context, operation.op_code) == 0);
+    return TL_OK;
 }

@@ -66,16 +66,11 @@ tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t re
     store_resolution refusal = {.key = key, .rev = rev, .reason = reason, .thread_no = thread_no};
     static const task_kind kind = {.run = run_refusal};
     task t = {.kind = &kind, .name = "refuse", .context = &refusal};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK)
-        status = read_check_person("worker", reason);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
+    TRY(read_key(key, retry_op));
+    TRY(read_check_person("worker", reason));
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());
     refusal.log_no = log_no[0] != '\0' ? log_no : NULL;

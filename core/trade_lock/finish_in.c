@@ -41,21 +41,18 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
     tl_status status;
 
     error_clear();
-    status = lock_check_ending(lock);
-    if (status == TL_OK && lock->base.state != LOCK_HELD)
-        status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
-    if (status == TL_OK)
-        status = ending_check(lock, ending);
-    if (status == TL_OK && !ending_is_final(lock, ending))
-        status = error_set(TL_INVALID, "only success or a proven failure can be a part of "
-                                       "the caller's transaction");
-    if (status == TL_OK && (flags & ~TL_GUARD_ANY_IDLE))
-        status = error_set(TL_INVALID, "flags has bits that this version does not know");
-    if (status == TL_OK)
-        status = caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
-                                   lock->base.life);
-    if (status == TL_OK)
-        status = run_in(lock, borrowed, ending);
+    TRY(lock_check_ending(lock));
+    if (lock->base.state != LOCK_HELD)
+        return error_set(TL_WRONG_STATE, "settle the ending that is not known first");
+    TRY(ending_check(lock, ending));
+    if (!ending_is_final(lock, ending))
+        return error_set(TL_INVALID, "only success or a proven failure can be a part of "
+                                     "the caller's transaction");
+    if (flags & ~TL_GUARD_ANY_IDLE)
+        return error_set(TL_INVALID, "flags has bits that this version does not know");
+    TRY(caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
+                          lock->base.life));
+    status = run_in(lock, borrowed, ending);
     db_close(borrowed);
     return status;
 }

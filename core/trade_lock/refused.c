@@ -60,12 +60,8 @@ tl_status ask_refuse_kind(const tl_lock *lock)
 
 tl_status ask_refuse_customer_busy(tl_lock *lock)
 {
-    tl_status status = lock_read(lock);
-
-    if (status == TL_OK)
-        status = find_customer(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(lock_read(lock));
+    TRY(find_customer(lock));
     /* The row may have come to be while the customer was looked up; and other contents come before
      * everything else. */
     if (ask_kind_differs(lock) || (lock->view.state != TL_STATE_ABSENT &&

@@ -102,21 +102,19 @@ tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t count, tl_v
                        void *context)
 {
     char retry_op[TL_OP_MAX + 1];
-    tl_status status;
     int enough = 0;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK && keys == NULL && count > 0)
-        status = error_set(TL_INVALID, "keys is NULL");
-    for (size_t i = 0; status == TL_OK && i < count; i++)
-        status = read_key(&keys[i], retry_op);
-    for (size_t i = 0; status == TL_OK && !enough && i < count; i += ROWS_AT_ONCE)
-        status = show_some(client, keys + i, count - i < ROWS_AT_ONCE ? count - i : ROWS_AT_ONCE,
-                           each, context, &enough);
-    return status;
+    TRY(client_check(client));
+    TRY(read_check_each(each != NULL));
+    if (keys == NULL && count > 0)
+        return error_set(TL_INVALID, "keys is NULL");
+    for (size_t i = 0; i < count; i++)
+        TRY(read_key(&keys[i], retry_op));
+    for (size_t i = 0; !enough && i < count; i += ROWS_AT_ONCE)
+        TRY(show_some(client, keys + i, count - i < ROWS_AT_ONCE ? count - i : ROWS_AT_ONCE, each,
+                      context, &enough));
+    return TL_OK;
 }
 
 #define AT(member) COLUMN_evidence_list_##member

@@ -294,24 +294,17 @@ static void run_with(struct with *w, int64_t budget_ms)
 static tl_status begin_ask(struct with *w, step_kind kind)
 {
     tl_lock *lock = w->lock;
-    tl_status status = ask_check_paused(lock);
+    const unsigned epoch = kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1;
 
-    if (status == TL_OK)
-        status =
-            ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
     w->deadlocked = 0;
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check_paused(lock));
+    TRY(ask_make_channel_key(lock, epoch));
     ask_fill(lock, w->t, kind, lock->base.state != LOCK_ASK_UNKNOWN);
-    status = ask_check_permit(lock);
-    if (status != TL_OK)
-        return status;
+    TRY(ask_check_permit(lock));
     if (w->book != NULL && kind == STEP_RECLAIM)
-        status = lock_read(lock); /* for its amount */
-    if (status != TL_OK)
-        return status;
+        TRY(lock_read(lock)); /* for its amount */
     if (w->book != NULL)
-        with_book_own(w, NULL, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+        with_book_own(w, NULL, epoch);
     to_task(w);
     return TL_OK;
 }
