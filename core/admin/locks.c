@@ -155,7 +155,8 @@ tl_status tl_resource_show(tl_client *client, const char *resource, tl_resource_
     if (each == NULL)
         return error_set(TL_INVALID, "each is NULL");
     TRY(read_begin(client, &connection));
-    status = read_status(connection, store_resource_show(connection, resource, &row),
+    status = read_status(connection,
+                         SQL_RUN(connection, &row, resource_show, .resource = db_text(resource)),
                          "reading the resource");
     read_end(client, connection);
     if (status == TL_OK && row.rows == 0)

@@ -31,24 +31,6 @@ uint64_t table_rows(const db_result *tables, const char *table)
     return 0;
 }
 
-static db_answer run_trades(db *connection, metrics_operation *o, const char *retry_op)
-{
-    return SQL_RUN(connection, &o->unheld, metrics_trades, .op_code = db_text(o->op_code),
-                   .retry_op = db_text(retry_op), .most = db_uint(METRICS_ROWS));
-}
-
-static db_answer run_working(db *connection, metrics_operation *o, const char *retry_op)
-{
-    return SQL_RUN(connection, &o->working, metrics_working, .op_code = db_text(o->op_code),
-                   .retry_op = db_text(retry_op), .most = db_uint(METRICS_ROWS));
-}
-
-static db_answer run_overdue(db *connection, const metrics_operation *o, db_result *result)
-{
-    return SQL_RUN(connection, result, metrics_overdue, .op_code = db_text(o->op_code),
-                   .from_us = db_int(o->low_water_us), .most = db_uint(METRICS_OVERDUE_ROWS));
-}
-
 /* The entry of a business operation, made on first use; NULL when out of memory. */
 static metrics_operation *operation_of(metrics_rows *rows, const char *op_code)
 {
@@ -104,8 +86,14 @@ static int64_t count_of(const db_result *trades)
 
 static tl_status read_trades(metrics_operation *o, db *connection, const char *retry_op)
 {
-    TRY(read_status(connection, run_trades(connection, o, retry_op), "counting trades that wait"));
-    TRY(read_status(connection, run_working(connection, o, retry_op),
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &o->unheld, metrics_trades, .op_code = db_text(o->op_code),
+                            .retry_op = db_text(retry_op), .most = db_uint(METRICS_ROWS)),
+                    "counting trades that wait"));
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &o->working, metrics_working,
+                            .op_code = db_text(o->op_code), .retry_op = db_text(retry_op),
+                            .most = db_uint(METRICS_ROWS)),
                     "counting trades that are worked on"));
     o->is_cut = count_of(&o->unheld) >= METRICS_ROWS || count_of(&o->working) >= METRICS_ROWS;
     return TL_OK;
@@ -126,7 +114,11 @@ static tl_status read_late(metrics_operation *o, db *connection, const char *ret
                     SQL_RUN(connection, &o->due, metrics_due, .op_code = db_text(o->op_code),
                             .retry_op = db_text(retry_op), .most = db_uint(METRICS_OVERDUE_ROWS)),
                     "looking for due work"));
-    TRY(read_status(connection, run_overdue(connection, o, &r), "looking for holds that are over"));
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &r, metrics_overdue, .op_code = db_text(o->op_code),
+                            .from_us = db_int(o->low_water_us),
+                            .most = db_uint(METRICS_OVERDUE_ROWS)),
+                    "looking for holds that are over"));
     take_late(&r, &o->overdue, &o->overdue_us);
     return TL_OK;
 }

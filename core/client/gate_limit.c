@@ -46,40 +46,32 @@ void gate_set_limit(struct tl_client *client, struct gate *one, uint64_t sends, 
 
 /* ------------------------------------------------------------------------- the share -- */
 
-/* What a share came to; all 0 if there is no such limit any more. */
-struct share {
+/* The text tells what the share came to. */
+static tl_status keep_share(struct gate *one, const char *text, uint64_t claims)
+{
     uint64_t may, slots;
     int64_t ahead_us, interval_us;
-    int is_limited;
-};
 
-static tl_status read_share(struct share *to, const char *text)
-{
-    to->is_limited = sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64, &to->may,
-                            &to->slots, &to->ahead_us, &to->interval_us) == 4;
-    return to->is_limited || text[0] == '\0'
-               ? TL_OK
-               : error_set(TL_INTERNAL, "a share of a limited channel cannot be read: %.40s", text);
-}
-
-static void keep_share(struct gate *one, const struct share *share, uint64_t claims)
-{
-    if (!share->is_limited) {
+    if (text[0] == '\0') {
         /* Lifted since: what was read last goes until the next look. */
         one->may = one->used + one->waiting;
         one->slot_us = clock_boottime_us();
         one->interval_us = 0;
         one->slots = one->waiting;
-        return;
+        return TL_OK;
     }
-    one->may = share->may;
+    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64, &may, &slots, &ahead_us,
+               &interval_us) != 4)
+        return error_set(TL_INTERNAL, "a share of a limited channel cannot be read: %.40s", text);
+    one->may = may;
     /* Who claimed no moments keeps those that it has. */
-    if (share->interval_us == 0 || claims == 0)
-        return;
+    if (interval_us == 0 || claims == 0)
+        return TL_OK;
     /* Counted from the answer, which is later than the moment that the server means. */
-    one->slot_us = clock_boottime_us() + share->ahead_us;
-    one->interval_us = share->interval_us;
-    one->slots = share->slots;
+    one->slot_us = clock_boottime_us() + ahead_us;
+    one->interval_us = interval_us;
+    one->slots = slots;
+    return TL_OK;
 }
 
 /*
@@ -92,7 +84,6 @@ static tl_status take_share(struct tl_client *client, struct gate *one, uint64_t
 {
     channel_gates *all = &client->gates;
     const struct gate was = *one;
-    struct share share = {0};
     char text[GATE_TEXT] = "";
     db *connection = NULL;
     tl_status status;
@@ -111,13 +102,11 @@ static tl_status take_share(struct tl_client *client, struct gate *one, uint64_t
                     .hold_ms = db_int(was.hold_ms), .claims = db_uint(claims),
                     .latest_us = db_int(clock_watch_latest_us(client))),
             "taking a share of a limited channel", text);
-    if (status == TL_OK)
-        status = read_share(&share, text);
     pthread_mutex_lock(&all->mutex);
     one->asks = 0;
     if (was.share_era == one->share_era) {
         if (status == TL_OK)
-            keep_share(one, &share, claims);
+            status = keep_share(one, text, claims);
         if (status == TL_OK && wanted == 0 && was.used == 0)
             one->has_row = 0;
         /* The row knows of no such hold yet. */

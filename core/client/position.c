@@ -40,19 +40,16 @@ static db_answer look_up(db *connection, const commit_mark *m, int *there)
     return DB_DONE;
 }
 
-static int is_by_token(const commit_mark *m)
-{
-    return m->kind >= MARK_TRADE && m->number == 0;
-}
-
 static db_answer tell_missing(db *connection, uint64_t number, const char *session_id,
                               unsigned item, const commit_mark *m)
 {
+    const int is_by_token = m->kind >= MARK_TRADE && m->number == 0;
+
     return SQL_RUN(connection, NULL, attest_missing, .number = db_uint(number),
                    .session_id = db_text(session_id), .item = db_uint(item),
                    .step = db_text(m->name), .cust_no = db_text(m->cust_no),
                    .serial_no = db_text(m->serial_no), .op_code = db_text(m->op_code),
-                   .token = db_bytes(is_by_token(m) ? m->token : NULL, MARK_TOKEN));
+                   .token = db_bytes(is_by_token ? m->token : NULL, MARK_TOKEN));
 }
 
 /* Under each session that this process had, since the end of an earlier one may be missing. */

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "store/bind.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,7 +95,8 @@ static db_answer find_dead(struct asking *a, db *connection, int *all_dead)
 
         if (a->is_mine[i])
             continue;
-        answer = store_resource_show(connection, a->base.step.names[i], &result);
+        answer =
+            SQL_RUN(connection, &result, resource_show, .resource = db_text(a->base.step.names[i]));
         *all_dead = answer == DB_DONE && result.rows == 1;
         if (!*all_dead)
             break;
@@ -184,7 +186,8 @@ static tl_status explain(lock_handle *h, tl_status status)
     if (pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, &connection) !=
         TL_OK)
         return error_set(status, "%s is locked", resource);
-    there = store_resource_show(connection, resource, &m->row) == DB_DONE && m->row.rows == 1;
+    there = SQL_RUN(connection, &m->row, resource_show, .resource = db_text(resource)) == DB_DONE &&
+            m->row.rows == 1;
     if (there)
         resource_view_read(&m->view, &m->row, 0);
     pool_put(client->connections, connection);

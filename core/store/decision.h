@@ -21,9 +21,6 @@ typedef struct store_resolution {
     const char *actor, *reason, *thread_no, *log_no;
     uint64_t act_no, act_row; /* the row of an act of many trades that it is; 0: of none */
 } store_resolution;
-/* Writes that the decision about this revision is not carried out.  Needs key, rev, reason, thread
- * and log. */
-db_answer store_resolve_refuse(db *connection, const store_resolution *resolution);
 
 db_answer store_resolve_list(db *connection, const tl_key *key, db_result *result);
 

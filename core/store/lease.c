@@ -207,11 +207,6 @@ const lease_statements store_mutexes = {.now = resource_now,
                                         .renew = resource_renew,
                                         .guard = resource_guard};
 
-db_answer store_resource_show(db *connection, const char *resource, db_result *result)
-{
-    return SQL_RUN(connection, result, resource_show, .resource = db_text(resource));
-}
-
 static tl_resource_state resource_state_of(const char *name)
 {
     for (int state = TL_RESOURCE_FREE; state <= TL_RESOURCE_EXPIRED; state++)

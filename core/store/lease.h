@@ -67,9 +67,7 @@ size_t store_resource_row_size(const resource_row *row);
  * each meets the row as the one before it left it. */
 db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count);
 
-/* For resource_view_read(). */
-db_answer store_resource_show(db *connection, const char *resource, db_result *result);
-/* A row of show and list; the payload points into the result. */
+/* A row of resource_show and resource_list; the payload points into the result. */
 void resource_view_read(tl_resource_view *to, const db_result *result, size_t row);
 
 /* -- read-write locks -- */

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/record.h"
 #include "transition/task.h"
 
@@ -54,9 +55,15 @@ tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution
     return status;
 }
 
+/* Writes that the decision about this revision is not carried out. */
 static db_answer run_refusal(task *t, db *connection)
 {
-    return store_resolve_refuse(connection, t->context);
+    const store_resolution *r = t->context;
+
+    return SQL_RUN(connection, NULL, resolve_refuse, .cust_no = db_text(r->key->cust_no),
+                   .serial_no = db_text(r->key->serial_no), .op_code = db_text(r->key->op_code),
+                   .rev = db_uint(r->rev), .reason = db_text(r->reason),
+                   .thread_no = db_text(r->thread_no), .log_no = db_text(r->log_no));
 }
 
 tl_status tl_resolution_refuse(tl_client *client, const tl_key *key, uint64_t rev,
