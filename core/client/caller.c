@@ -14,18 +14,13 @@ tl_status caller_must_roll_back(const db *connection, db_answer answer, const ch
     return error_prefix(TL_ROLL_BACK, "roll back: ");
 }
 
-/* What one needs of the connection. */
-struct needed {
-    int any_idle, begun;
-    const life *home;
-};
-
-static tl_status judge(const db_result *result, const struct needed *needed)
+/* begun: the caller has begun the transaction by itself. */
+static tl_status judge(const db_result *result, unsigned flags, const life *of, int begun)
 {
     const int in_one = db_get_int(result, 0, 0) != 0, autocommit = db_get_int(result, 0, 1) != 0;
-    const struct db_server *home = needed->home != NULL ? life_server(needed->home) : NULL;
+    const struct db_server *home = of != NULL ? life_server(of) : NULL;
 
-    if (needed->begun && !autocommit)
+    if (begun && !autocommit)
         return error_set(TL_NO_TRANSACTION,
                          "the caller's connection has autocommit off: after a deadlock "
                          "the server would have begun another transaction, without what "
@@ -34,7 +29,7 @@ static tl_status judge(const db_result *result, const struct needed *needed)
         return error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
                                             "transaction; what is done on it would commit "
                                             "alone");
-    if (!needed->any_idle && db_get_int(result, 0, 2) == 0)
+    if (!(flags & TL_GUARD_ANY_IDLE) && db_get_int(result, 0, 2) == 0)
         return error_set(TL_INVALID,
                          "the caller's connection has no idle_transaction_timeout: if its "
                          "process vanished, the lock would stay with it for hours; SET it "
@@ -45,13 +40,16 @@ static tl_status judge(const db_result *result, const struct needed *needed)
     return TL_OK;
 }
 
-static tl_status look(db **out, struct st_mysql *connection, const struct needed *needed)
+static tl_status look(db **out, struct st_mysql *connection, unsigned flags, const life *home,
+                      int begun)
 {
     RESULT result = DB_RESULT_INIT;
     db *borrowed = NULL;
     db_answer answer;
     tl_status status;
 
+    if (flags & ~TL_GUARD_ANY_IDLE)
+        return error_set(TL_INVALID, "flags has bits that this version does not know");
     if (connection == NULL)
         return error_set(TL_INVALID, "connection is NULL");
     TRY(db_borrow(&borrowed, connection));
@@ -61,7 +59,7 @@ static tl_status look(db **out, struct st_mysql *connection, const struct needed
     } else {
         answer = db_run(borrowed, &sql_caller_transaction, NULL, 0, &result);
         status = answer == DB_DONE
-                     ? judge(&result, needed)
+                     ? judge(&result, flags, home, begun)
                      : caller_must_roll_back(borrowed, answer, "looking at the transaction");
     }
     if (status == TL_OK)
@@ -71,12 +69,12 @@ static tl_status look(db **out, struct st_mysql *connection, const struct needed
     return status;
 }
 
-tl_status caller_open(db **out, struct st_mysql *connection, int any_idle, const life *home)
+tl_status caller_open(db **out, struct st_mysql *connection, unsigned flags, const life *home)
 {
-    return look(out, connection, &(struct needed){.any_idle = any_idle, .home = home});
+    return look(out, connection, flags, home, 0);
 }
 
-tl_status caller_open_begun(db **out, struct st_mysql *connection, int any_idle, const life *home)
+tl_status caller_open_begun(db **out, struct st_mysql *connection, unsigned flags, const life *home)
 {
-    return look(out, connection, &(struct needed){any_idle, 1, home});
+    return look(out, connection, flags, home, 1);
 }

@@ -109,6 +109,8 @@ uint64_t db_get_uint(const db_result *result, size_t row, size_t column);
 /* "" and size 0 for NULL; ends with a NUL. */
 const char *db_get_text(const db_result *result, size_t row, size_t column);
 const void *db_get_bytes(const db_result *result, size_t row, size_t column, size_t *size);
+/* Whether it is these bytes; never for NULL. */
+int db_is_bytes(const db_result *result, size_t row, size_t column, const void *bytes, size_t size);
 
 /* One of several hosts that a settings file names. */
 #define DB_HOSTS_MAX 8

@@ -234,3 +234,11 @@ const void *db_get_bytes(const db_result *result, size_t row, size_t column, siz
     *size = cell->size;
     return result->data + cell->offset;
 }
+
+int db_is_bytes(const db_result *result, size_t row, size_t column, const void *bytes, size_t size)
+{
+    size_t there;
+    const void *data = db_get_bytes(result, row, column, &there);
+
+    return there == size && memcmp(data, bytes, size) == 0;
+}

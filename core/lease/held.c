@@ -281,8 +281,7 @@ tl_status lease_prove(lease *l, struct st_mysql *connection, unsigned flags, con
                                              uint64_t *changed))
 {
     db *borrowed = NULL;
-    tl_status status =
-        caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0, l->base.grant->life);
+    tl_status status = caller_open(&borrowed, connection, flags, l->base.grant->life);
 
     /* The life is known here; the session's row is not read on the caller's connection. */
     if (status == TL_OK && grant_left_ms(l->base.grant) == 0)

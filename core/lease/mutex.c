@@ -40,11 +40,8 @@ static void read_rows(struct asking *a, const db_result *result)
     a->base.taken = result->rows == a->base.step.count;
     a->base.refused = 0;
     for (size_t i = 0; i < result->rows; i++) {
-        size_t size;
-        const void *token = db_get_bytes(result, i, 0, &size);
-
         a->base.fences[i] = db_get_uint(result, i, 1);
-        a->is_mine[i] = size == LEASE_TOKEN && memcmp(token, a->base.step.token, LEASE_TOKEN) == 0;
+        a->is_mine[i] = db_is_bytes(result, i, 0, a->base.step.token, LEASE_TOKEN);
         if (a->base.taken && !a->is_mine[i]) {
             a->base.taken = 0;
             a->base.refused = i;
@@ -392,8 +389,6 @@ tl_status tl_mutex_guard(tl_mutex *m, struct st_mysql *connection, unsigned flag
     error_clear();
     TRY(check(m));
     l = &m->lease;
-    if (flags & ~TL_GUARD_ANY_IDLE)
-        return error_set(TL_INVALID, "flags has bits that this version does not know");
     if (l->base.state == LOCK_LOST)
         return error_set(TL_ROLL_BACK, "roll back: the lock is lost");
     if (l->base.state != LOCK_HELD && l->base.state != LOCK_OVER)

@@ -11,8 +11,7 @@
 #include "store/lease.h"
 #include "transition/task.h"
 
-static tl_status check(const tl_client *client, const char *resource, int64_t wait_s,
-                       unsigned flags)
+static tl_status check(const tl_client *client, const char *resource, int64_t wait_s)
 {
     TRY(client_check(client));
     TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
@@ -21,8 +20,6 @@ static tl_status check(const tl_client *client, const char *resource, int64_t wa
                          "wait_s is %lld; it must be TL_ROW_LOCK_BLOCK, "
                          "TL_ROW_LOCK_NOWAIT, or up to %d",
                          (long long)wait_s, TL_ROW_LOCK_WAIT_MAX_S);
-    if (flags & ~TL_GUARD_ANY_IDLE)
-        return error_set(TL_INVALID, "flags has bits that this version does not know");
     return client_check_asking(client);
 }
 
@@ -86,12 +83,11 @@ tl_status tl_row_lock(tl_client *client, const char *resource, struct st_mysql *
     tl_status status;
 
     error_clear();
-    TRY(check(client, resource, wait_s, flags));
+    TRY(check(client, resource, wait_s));
     if (wait_s > 0)
         own_ms =
             thread_context_await_until(clock_deadline(wait_s * 1000 + client->config.pool_wait_ms));
-    status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
-                         session_life(client->session));
+    status = caller_open(&borrowed, connection, flags, session_life(client->session));
     if (status == TL_OK)
         status = make_row(client, resource);
     if (status == TL_OK)

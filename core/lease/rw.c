@@ -452,12 +452,10 @@ tl_status tl_rw_downgrade(tl_rw *rw)
     return TL_OK;
 }
 
-static tl_status check_proving(const tl_rw *rw, unsigned flags)
+static tl_status check_proving(const tl_rw *rw)
 {
     error_clear();
     TRY(check(rw));
-    if (flags & ~TL_GUARD_ANY_IDLE)
-        return error_set(TL_INVALID, "flags has bits that this version does not know");
     if (rw->lease.base.state == LOCK_LOST)
         return error_set(TL_ROLL_BACK, "roll back: the lock of %s is lost", resource_of(rw));
     TRY(lease_check_held(&rw->lease));
@@ -473,14 +471,14 @@ static tl_status check_proving(const tl_rw *rw, unsigned flags)
 
 tl_status tl_rw_done(tl_rw *rw, struct st_mysql *connection, unsigned flags)
 {
-    TRY(check_proving(rw, flags));
+    TRY(check_proving(rw));
     return lease_prove(&rw->lease, connection, flags, "writing that business is done",
                        store_rw_done);
 }
 
 tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned flags)
 {
-    TRY(check_proving(rw, flags));
+    TRY(check_proving(rw));
     return lease_prove(&rw->lease, connection, flags, "guarding the transaction",
                        store_holders.guard);
 }

@@ -2,6 +2,7 @@
  * each of them is in the step.  Touches only the connection that it is given. */
 #include "store/bind.h"
 
+#include "base/memory.h"
 #include "store/mutation.h"
 
 static db_value milliseconds_or_null(int64_t number)
@@ -61,6 +62,21 @@ void step_bind(const struct sql_text *statement, const step *s, db_value *values
 
     for (unsigned i = 0; i < statement->values; i++)
         values[i] = value_of(s, (enum step_field)statement->fields[i], &uuid);
+}
+
+/* The UUIDs stand behind the values. */
+db_value *step_bind_all(const struct sql_text *statement, step *const *steps, size_t count)
+{
+    const size_t each = statement->values * sizeof(db_value) + sizeof(step_uuids);
+    db_value *values = memory_new_array(count, each);
+    step_uuids *uuids;
+
+    if (values == NULL)
+        return NULL;
+    uuids = (step_uuids *)(values + count * statement->values);
+    for (size_t i = 0; i < count; i++)
+        step_bind(statement, steps[i], values + i * statement->values, uuids[i]);
+    return values;
 }
 
 db_answer store_called(db *connection, db_answer answer, const struct sql_text *left,

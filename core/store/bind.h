@@ -20,6 +20,10 @@ typedef unsigned char step_uuids[STEP_UUIDS][DB_UUID];
 
 /* Fills statement->values values.  They borrow from the step and from `uuids`. */
 void step_bind(const struct sql_text *statement, const step *s, db_value *values, step_uuids uuids);
+/* The values of all, one step after the other, for memory_free(); NULL: there is no memory. */
+db_value *step_bind_all(const struct sql_text *statement, step *const *steps, size_t count);
+/* If this row, which the statement returned, carries the step's token, the step was carried out. */
+void step_read_row(step *s, const db_result *result, size_t row);
 
 /* A step as a request for db_run_ahead().  It stays where it is until that is over. */
 typedef struct store_ahead {

@@ -8,8 +8,7 @@
 #include "store/bind.h"
 #include "store/many.h"
 #include "store/mutation.h"
-
-#include <string.h>
+#include "store/rows.h"
 
 size_t store_group_size(const step *s)
 {
@@ -24,21 +23,6 @@ size_t store_group_size(const step *s)
     }
 }
 
-static void take_verdicts(step **steps, size_t count, const db_result *result)
-{
-    /* One row came back for each step, in the same order. */
-    for (size_t i = 0; i < count; i++) {
-        size_t size = 0;
-        const void *token = db_get_bytes(result, i, 0, &size);
-
-        steps[i]->changed = size == STEP_TOKEN && memcmp(token, steps[i]->token, STEP_TOKEN) == 0;
-        if (!steps[i]->changed)
-            continue;
-        steps[i]->fence = db_get_uint(result, i, 1);
-        steps[i]->epoch = (uint32_t)db_get_uint(result, i, 2);
-    }
-}
-
 static const struct sql_text *statement_for(step *const *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -50,26 +34,13 @@ static const struct sql_text *statement_for(step *const *steps, size_t count)
 static db_answer run_rows(db *connection, step **steps, size_t count)
 {
     const struct sql_text *statement = store_mutated(statement_for(steps, count));
-    step_uuids *uuids = memory_new_array(count, sizeof *uuids);
-    db_value *values = memory_new_array(count * statement->values, sizeof *values);
+    db_value *values = step_bind_all(statement, steps, count);
     RESULT result = DB_RESULT_INIT;
-    db_answer answer = DB_NO_MEMORY;
+    db_answer answer = store_run_each(connection, statement, values, count, &result);
 
-    if (uuids != NULL && values != NULL) {
-        for (size_t i = 0; i < count; i++)
-            step_bind(statement, steps[i], values + i * statement->values, uuids[i]);
-        answer = db_run_rows(connection, statement,
-                             &(db_rows){values, count, statement->values, DB_WAIT_AS_SET}, &result);
-    }
-    if (answer == DB_DONE && result.rows != count) {
-        /* Nobody knows which row is whose, so each step is settled by its token. */
-        db_spoil(connection);
-        answer = DB_UNANSWERED;
-    }
-    if (answer == DB_DONE)
-        take_verdicts(steps, count, &result);
+    for (size_t i = 0; i < count && answer == DB_DONE; i++)
+        step_read_row(steps[i], &result, i);
     memory_free(values);
-    memory_free(uuids);
     return answer;
 }
 

@@ -98,40 +98,20 @@ size_t store_resource_row_size(const resource_row *row)
     return 1024 + row->step->payload_size;
 }
 
-/* One row came back for each row that went in, in the same order. */
-static void take_verdicts(resource_row *const *rows, size_t count, const db_result *result)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t size = 0;
-        const void *token = db_get_bytes(result, i, 0, &size);
-
-        rows[i]->changed =
-            size == LEASE_TOKEN && memcmp(token, rows[i]->step->token, LEASE_TOKEN) == 0;
-        rows[i]->fence = db_get_uint(result, i, 1);
-    }
-}
-
 db_answer store_resource_group(db *connection, resource_row *const *rows, size_t count)
 {
     struct sql_resource_group_values *values = memory_new_array(count, sizeof *values);
     RESULT result = DB_RESULT_INIT;
     db_answer answer;
 
-    if (values == NULL)
-        return DB_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && values != NULL; i++)
         values[i] = group_values(rows[i]);
-    answer = db_run_rows(connection, &sql_resource_group,
-                         &(db_rows){(const db_value *)values, count,
-                                    sql_resource_group_values_count, DB_WAIT_AS_SET},
-                         &result);
-    if (answer == DB_DONE && result.rows != count) {
-        /* Nobody knows which row is whose, so each step is settled by its token. */
-        db_spoil(connection);
-        answer = DB_UNANSWERED;
+    answer =
+        store_run_each(connection, &sql_resource_group, (const db_value *)values, count, &result);
+    for (size_t i = 0; i < count && answer == DB_DONE; i++) {
+        rows[i]->changed = db_is_bytes(&result, i, 0, rows[i]->step->token, LEASE_TOKEN);
+        rows[i]->fence = db_get_uint(&result, i, 1);
     }
-    if (answer == DB_DONE)
-        take_verdicts(rows, count, &result);
     memory_free(values);
     return answer;
 }

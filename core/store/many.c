@@ -19,18 +19,12 @@ static db_answer run(db *connection, const struct sql_text *many, step *const *s
                      int nowait, db_result *result)
 {
     const struct sql_text *statement = store_mutated(many);
-    step_uuids *uuids = memory_new_array(count, sizeof *uuids);
-    db_value *values = memory_new_array(count * statement->values, sizeof *values);
+    db_value *values = step_bind_all(statement, steps, count);
     const store_rows rows = {.rows = values, .count = count, .nowait = nowait};
-    db_answer answer = DB_NO_MEMORY;
+    db_answer answer =
+        values != NULL ? store_run_rows(connection, statement, &rows, result) : DB_NO_MEMORY;
 
-    if (uuids != NULL && values != NULL) {
-        for (size_t i = 0; i < count; i++)
-            step_bind(statement, steps[i], values + i * statement->values, uuids[i]);
-        answer = store_run_rows(connection, statement, &rows, result);
-    }
     memory_free(values);
-    memory_free(uuids);
     return answer;
 }
 

@@ -78,3 +78,18 @@ db_answer store_run_rows(db *connection, const struct sql_text *statement, const
     return values->nowait ? db_run_nowait(connection, statement, all, statement->values, result)
                           : db_run(connection, statement, all, statement->values, result);
 }
+
+db_answer store_run_each(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, db_result *result)
+{
+    const db_rows rows = {values, count, statement->values, DB_WAIT_AS_SET};
+    db_answer answer =
+        values != NULL ? db_run_rows(connection, statement, &rows, result) : DB_NO_MEMORY;
+
+    if (answer == DB_DONE && result->rows != count) {
+        /* Nobody knows which row is whose, so each step is settled by its token. */
+        db_spoil(connection);
+        answer = DB_UNANSWERED;
+    }
+    return answer;
+}

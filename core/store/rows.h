@@ -17,4 +17,9 @@ typedef struct store_rows {
 db_answer store_run_rows(db *connection, const struct sql_text *statement, const store_rows *values,
                          db_result *result);
 
+/* One execution of a prepared statement for all rows, which returns one for each, in their order.
+ * values NULL: DB_NO_MEMORY. */
+db_answer store_run_each(db *connection, const struct sql_text *statement, const db_value *values,
+                         size_t count, db_result *result);
+
 #endif

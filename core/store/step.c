@@ -8,7 +8,6 @@
 #include "store/many.h"
 #include "store/mutation.h"
 
-#include <string.h>
 
 enum { GRANT = 1, HOLDERS = 2, WHOLE = 4, ENDS = 8 };
 
@@ -70,20 +69,13 @@ static const struct sql_text *statement_of(const step *s)
     return step_rule_of(s->kind)->alone;
 }
 
-/* The row that RETURNING gave is ours if it carries our token. */
-static void read_returned(step *s, const db_result *result)
+void step_read_row(step *s, const db_result *result, size_t row)
 {
-    size_t size;
-    const void *token;
-
-    if (result->rows != 1)
+    s->changed = row < result->rows && db_is_bytes(result, row, 0, s->token, STEP_TOKEN);
+    if (!s->changed)
         return;
-    token = db_get_bytes(result, 0, 0, &size);
-    if (size != STEP_TOKEN || memcmp(token, s->token, STEP_TOKEN) != 0)
-        return;
-    s->changed = 1;
-    s->fence = db_get_uint(result, 0, 1);
-    s->epoch = (uint32_t)db_get_uint(result, 0, 2);
+    s->fence = db_get_uint(result, row, 1);
+    s->epoch = (uint32_t)db_get_uint(result, row, 2);
 }
 
 static void take_answer(step *s, const db_result *result)
@@ -97,7 +89,7 @@ static void take_answer(step *s, const db_result *result)
         s->epoch = 1;
         break;
     case STEP_ASK_REPEATABLE:
-        read_returned(s, result);
+        step_read_row(s, result, 0);
         break;
     case STEP_RECLAIM:
         s->changed = result->affected > 0;

@@ -48,10 +48,7 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
     if (!ending_is_final(lock, ending))
         return error_set(TL_INVALID, "only success or a proven failure can be a part of "
                                      "the caller's transaction");
-    if (flags & ~TL_GUARD_ANY_IDLE)
-        return error_set(TL_INVALID, "flags has bits that this version does not know");
-    TRY(caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
-                          lock->base.life));
+    TRY(caller_open_begun(&borrowed, connection, flags, lock->base.life));
     status = run_in(lock, borrowed, ending);
     db_close(borrowed);
     return status;
