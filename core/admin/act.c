@@ -93,36 +93,26 @@ tl_status act_end(db *connection, uint64_t act_no, const char *counts)
 
 tl_status tl_act_begin(tl_client *client, const tl_act *act, uint64_t *act_no)
 {
+    READING at = {.client = client};
     char log_no[TL_UUID_TEXT];
     store_act stored;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK && act_no == NULL)
-        status = error_set(TL_INVALID, "act_no is NULL");
-    if (status == TL_OK)
-        status = check(act);
-    if (status == TL_OK) {
-        fill(&stored, act, log_no);
-        status = act_begin(connection, &stored, act->planned, act_no);
-    }
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    if (act_no == NULL)
+        return error_set(TL_INVALID, "act_no is NULL");
+    TRY(check(act));
+    fill(&stored, act, log_no);
+    return act_begin(at.connection, &stored, act->planned, act_no);
 }
 
 tl_status tl_act_end(tl_client *client, uint64_t act_no, const char *counts)
 {
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = act_check(act_no, 1);
-    if (status == TL_OK)
-        status = check_counts(counts);
-    if (status == TL_OK)
-        status = act_end(connection, act_no, counts);
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(act_check(act_no, 1));
+    TRY(check_counts(counts));
+    return act_end(at.connection, act_no, counts);
 }
 
 tl_status tl_act_note(tl_client *client, const tl_act *act, const char *counts)
@@ -269,16 +259,12 @@ tl_status act_moved_on(db *connection, const tl_key *key, uint64_t seen)
 
 tl_status tl_moved_on(tl_client *client, const tl_key *key, uint64_t fence)
 {
+    READING at = {.client = client};
     char retry_op[TL_OP_MAX + 1];
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK)
-        status = act_moved_on(connection, key, fence);
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_key(key, retry_op));
+    return act_moved_on(at.connection, key, fence);
 }
 
 /* The record that a purge leaves, and the purge of such records. */
@@ -303,20 +289,17 @@ static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
 {
     RESULT result = DB_RESULT_INIT;
     uint64_t page = PAGE;
-    tl_status status = TL_OK;
 
-    while (status == TL_OK && page >= PAGE) {
-        status = read_status(connection,
-                             SQL_RUN(connection, NULL, purge_acts, .older_ms = db_int(older_ms),
-                                     .most = db_uint(PAGE)),
-                             "purging acts");
-        if (status == TL_OK)
-            status =
-                read_run(connection, &sql_purge_acts_result, &result, "reading what was purged");
-        page = status == TL_OK ? db_get_uint(&result, 0, 0) : 0;
+    while (page >= PAGE) {
+        TRY(read_status(connection,
+                        SQL_RUN(connection, NULL, purge_acts, .older_ms = db_int(older_ms),
+                                .most = db_uint(PAGE)),
+                        "purging acts"));
+        TRY(read_run(connection, &sql_purge_acts_result, &result, "reading what was purged"));
+        page = db_get_uint(&result, 0, 0);
         *removed += page;
     }
-    return status;
+    return TL_OK;
 }
 
 tl_status act_purge_end(db *connection, int64_t older_ms, const archive_dir *archive,

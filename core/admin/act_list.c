@@ -175,20 +175,16 @@ tl_status tl_act_list(tl_client *client, const tl_act_filter *filter, tl_act_fn 
                         .context = context,
                         .next = next,
                         .place = {.us = STRETCH_END_US}};
-    tl_status status = read_begin(client, &list.connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = check(filter, &list.place);
-    if (status == TL_OK) {
-        if (next != NULL)
-            next[0] = '\0';
-        list.left = filter->limit > 0 ? filter->limit : LIMIT_DEFAULT;
-        status = read_and_show(list_all, &list);
-    }
-    read_end(client, list.connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(check(filter, &list.place));
+    if (next != NULL)
+        next[0] = '\0';
+    list.connection = at.connection;
+    list.left = filter->limit > 0 ? filter->limit : LIMIT_DEFAULT;
+    return read_and_show(list_all, &list);
 }
 
 /* -------------------------------------------------------------------- rows -- */
@@ -268,14 +264,12 @@ static int rows_all(void *context)
 
 static tl_status list_rows(tl_client *client, struct rows *list)
 {
-    tl_status status = read_begin(client, &list->connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = read_check_each(list->each != NULL || list->each_proposal != NULL);
-    if (status == TL_OK)
-        status = read_and_show(rows_all, list);
-    read_end(client, list->connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_check_each(list->each != NULL || list->each_proposal != NULL));
+    list->connection = at.connection;
+    return read_and_show(rows_all, list);
 }
 
 tl_status tl_act_row_list(tl_client *client, uint64_t act_no, uint64_t after_row, unsigned limit,
@@ -368,14 +362,11 @@ tl_status tl_paid_list(tl_client *client, const tl_payment *payments, size_t cou
                        void *context)
 {
     struct paid list = {.payments = payments, .count = count, .each = each, .context = context};
-    tl_status status = read_begin(client, &list.connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = check_payments(payments, count);
-    if (status == TL_OK)
-        status = read_and_show(paid_all, &list);
-    read_end(client, list.connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(check_payments(payments, count));
+    list.connection = at.connection;
+    return read_and_show(paid_all, &list);
 }

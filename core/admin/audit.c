@@ -422,37 +422,36 @@ static tl_status note(tl_client *client, const tl_audit_scope *scope, const tl_a
     return status;
 }
 
-static int audit_all(void *context)
+static tl_status compare(audit_comparison *c)
 {
-    audit_comparison *c = context;
-    tl_status status = read_head(c->audit);
+    audit *self = c->audit;
 
-    if (status == TL_OK && c->archive != NULL)
-        status = audit_archive_look(c);
-    if (status == TL_OK)
-        status = read_run(c->audit->connection, &sql_clock_steps, &c->audit->back,
-                          "reading the clock jumps");
-    if (status == TL_OK && c->given)
-        status = shard_copies_read(c->audit->connection, &c->copies);
-    if (status == TL_OK && c->audit->progress != NULL)
-        status = read_run(c->audit->connection, &sql_metrics_tables, &c->audit->tables,
-                          "asking how large the tables are");
+    TRY(read_head(self));
+    if (c->archive != NULL)
+        TRY(audit_archive_look(c));
+    TRY(read_run(self->connection, &sql_clock_steps, &self->back, "reading the clock jumps"));
+    if (c->given)
+        TRY(shard_copies_read(self->connection, &c->copies));
+    if (self->progress != NULL)
+        TRY(read_run(self->connection, &sql_metrics_tables, &self->tables,
+                     "asking how large the tables are"));
     /* First the rows, then their history: a row that is changed for the first time meanwhile is
      * read twice, but never missed. */
-    if (status == TL_OK)
-        status = check_rows(c);
-    if (status == TL_OK && !c->audit->stopped)
-        status = audit_history(c->audit);
+    TRY(check_rows(c));
+    if (!self->stopped)
+        TRY(audit_history(self));
     /* Last the archive: what a purge has moved there meanwhile was read before, or is there. */
-    if (status == TL_OK && c->archive != NULL && !c->audit->stopped)
-        status = audit_archive(c);
-    if (status == TL_OK && c->given)
-        status = check_statement(c);
-    if (status == TL_OK)
-        status = c->slots;
-    if (status == TL_OK && c->audit->stopped)
-        status = error_set(TL_REFUSED, "it was stopped");
-    return (int)(status == TL_OK ? c->audit->closings : status);
+    if (c->archive != NULL && !self->stopped)
+        TRY(audit_archive(c));
+    if (c->given)
+        TRY(check_statement(c));
+    TRY(c->slots);
+    return self->stopped ? error_set(TL_REFUSED, "it was stopped") : self->closings;
+}
+
+static int audit_all(void *context)
+{
+    return (int)compare(context);
 }
 
 static tl_status check_scope(const tl_audit_scope *scope)
@@ -479,6 +478,7 @@ tl_status tl_audit(tl_client *client, const tl_audit_scope *scope, tl_violation_
         .tables = DB_RESULT_INIT,
     };
     audit_comparison c = {.audit = &self, .scope = scope};
+    READING at = {.client = client};
     tl_status status;
 
     error_clear();
@@ -487,7 +487,8 @@ tl_status tl_audit(tl_client *client, const tl_audit_scope *scope, tl_violation_
     counted.paid = counts->paid;
     TRY(check_scope(scope));
     c.archive = scope->archive;
-    TRY(read_begin(client, &self.connection));
+    TRY(read_begin(&at));
+    self.connection = at.connection;
     status = take_payments(&c);
     if (status == TL_OK)
         status = read_and_show(audit_all, &c);
@@ -495,7 +496,7 @@ tl_status tl_audit(tl_client *client, const tl_audit_scope *scope, tl_violation_
     audit_lives_free(&c.lives);
     db_result_free(&self.back);
     db_result_free(&self.tables);
-    read_end(client, self.connection);
+    read_end(&at);
     if (status == TL_OK && scope->actor != NULL)
         counted.noted = note(client, scope, &counted);
     if (status == TL_OK)

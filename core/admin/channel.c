@@ -384,25 +384,23 @@ static int is_any_limited(const db_result *r)
 
 tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
 {
+    READING at = {.client = client};
     RESULT r = DB_RESULT_INIT, use = DB_RESULT_INIT;
-    db *connection = NULL;
     tl_pause_row one = {.channel = NULL};
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_status(connection, store_channel_list(connection, NULL, &r),
-                             "reading which channels are paused");
-    if (status == TL_OK && is_any_limited(&r))
-        status = read_run(connection, &sql_channel_use, &use,
-                          "reading how much of the channels' limits is used");
-    read_end(client, connection);
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(read_status(at.connection, store_channel_list(at.connection, NULL, &r),
+                    "reading which channels are paused"));
+    if (is_any_limited(&r))
+        TRY(read_run(at.connection, &sql_channel_use, &use,
+                     "reading how much of the channels' limits is used"));
+    read_end(&at);
+    for (size_t row = 0; row < r.rows; row++) {
         take_row(&one, &r, row);
         take_use(&one, &use);
         if (each(context, &one) != 0)
             break;
     }
-    return status;
+    return TL_OK;
 }

@@ -56,7 +56,7 @@ struct channel {
 struct reading {
     struct channel *channels;
     size_t count, space, first; /* first: of the operation that is read now */
-    int cut;                    /* of that operation more was there than was looked at */
+    int cut;             /* of that operation more was there than was looked at */
     unsigned minutes;
     enum ended_rows most;
     tl_pace pace;
@@ -308,17 +308,16 @@ tl_status tl_channel_list(tl_client *client, tl_pace *pace, tl_channel_fn each, 
                                                       : ENDED_ROWS_PACE,
                               .pace = TL_PACE_INIT,
                               .rows = DB_RESULT_INIT};
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    READING at = {.client = client};
+    tl_status status;
 
+    TRY(read_begin(&at));
+    if (pace != NULL && pace->version != TL_PACE_VERSION)
+        return error_set(TL_INVALID, "the version of pace is not set");
+    TRY(read_check_each(each != NULL));
     reading.pace.whole = reading.minutes;
-    if (status == TL_OK && pace != NULL && pace->version != TL_PACE_VERSION)
-        status = error_set(TL_INVALID, "the version of pace is not set");
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_channels(&reading, connection);
-    read_end(client, connection);
+    status = read_channels(&reading, at.connection);
+    read_end(&at);
     if (status == TL_OK && pace != NULL)
         *pace = reading.pace;
     if (status == TL_OK)

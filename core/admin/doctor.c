@@ -40,43 +40,38 @@ static tl_status conclude(const doctor *d)
     return d->schema;
 }
 
+static tl_status look(doctor *d)
+{
+    TRY(doctor_server(d));
+    TRY(doctor_settings(d));
+    TRY(doctor_schema(d));
+    TRY(doctor_mode(d));
+    if (d->schema != TL_OK)
+        return TL_OK;
+    TRY(doctor_clock(d));
+    TRY(doctor_schema_objects(d));
+    if (!d->incomplete) {
+        TRY(doctor_schema_made(d));
+        TRY(doctor_restore(d));
+        TRY(doctor_history(d));
+    }
+    TRY(doctor_account(d));
+    return d->incomplete ? TL_OK : doctor_trades(d);
+}
+
 static int look_at_all(void *context)
 {
-    doctor *d = context;
-    tl_status status = doctor_server(d);
-
-    if (status == TL_OK)
-        status = doctor_settings(d);
-    if (status == TL_OK)
-        status = doctor_schema(d);
-    if (status == TL_OK)
-        status = doctor_mode(d);
-    if (status == TL_OK && d->schema == TL_OK)
-        status = doctor_clock(d);
-    if (status == TL_OK && d->schema == TL_OK)
-        status = doctor_schema_objects(d);
-    if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
-        status = doctor_schema_made(d);
-    if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
-        status = doctor_restore(d);
-    if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
-        status = doctor_history(d);
-    if (status == TL_OK && d->schema == TL_OK)
-        status = doctor_account(d);
-    if (status == TL_OK && d->schema == TL_OK && !d->incomplete)
-        status = doctor_trades(d);
-    return (int)status;
+    return (int)look(context);
 }
 
 tl_status tl_doctor(tl_client *client, tl_finding_fn each, void *context)
 {
     doctor d = {.client = client, .each = each, .context = context, .schema = TL_OK};
-    tl_status status = read_begin(client, &d.connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_and_show(look_at_all, &d);
-    read_end(client, d.connection);
-    return status == TL_OK ? conclude(&d) : status;
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    d.connection = at.connection;
+    TRY(read_and_show(look_at_all, &d));
+    return conclude(&d);
 }

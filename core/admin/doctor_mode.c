@@ -339,25 +339,27 @@ static void judge_hosts(doctor *d)
                     "of the hosts of the list that answer none was accepted: nothing is granted");
 }
 
+static tl_status judge_all(struct mode *m)
+{
+    db *connection = m->d->connection;
+
+    TRY(read_run(connection, &sql_doctor_variables, &m->variables,
+                 "reading the server's settings"));
+    TRY(read_run(connection, &sql_doctor_mode, &m->status, "asking the server for its replicas"));
+    judge_mode(m);
+    judge_replica(m);
+    TRY(judge_passes_over(m));
+    TRY(judge_connections(m));
+    if (m->d->schema == TL_OK)
+        judge_hosts(m->d);
+    return TL_OK;
+}
+
 tl_status doctor_mode(doctor *d)
 {
     struct mode m = {.d = d, .variables = DB_RESULT_INIT, .status = DB_RESULT_INIT};
-    tl_status status = read_run(d->connection, &sql_doctor_variables, &m.variables,
-                                "reading the server's settings");
+    const tl_status status = judge_all(&m);
 
-    if (status == TL_OK)
-        status = read_run(d->connection, &sql_doctor_mode, &m.status,
-                          "asking the server for its replicas");
-    if (status == TL_OK)
-        judge_mode(&m);
-    if (status == TL_OK)
-        judge_replica(&m);
-    if (status == TL_OK)
-        status = judge_passes_over(&m);
-    if (status == TL_OK)
-        status = judge_connections(&m);
-    if (status == TL_OK && d->schema == TL_OK)
-        judge_hosts(d);
     db_result_free(&m.variables);
     db_result_free(&m.status);
     return status;

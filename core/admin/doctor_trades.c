@@ -308,29 +308,28 @@ static tl_status judge_channels(doctor *d)
 {
     char found[2 * TL_CHANNEL_MAX + 8];
     RESULT r = DB_RESULT_INIT;
-    tl_status status =
-        read_run(d->connection, &sql_channel_registered, &r, "reading what channels promise");
 
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+    TRY(read_run(d->connection, &sql_channel_registered, &r, "reading what channels promise"));
+    for (size_t row = 0; row < r.rows; row++) {
         const char *channel = db_get_text(&r, row, 0), *op_code = db_get_text(&r, row, 1);
         RESULT waits = DB_RESULT_INIT;
 
         snprintf(found, sizeof found, "%s for %s", channel, op_code);
         if (db_get_uint(&r, row, 3) == 0)
-            status = read_status(d->connection,
-                                 SQL_RUN(d->connection, &waits, channel_waiting,
-                                         .channel = db_text(channel), .op_code = db_text(op_code)),
-                                 "looking whether a trade waits for a channel");
-        if (status == TL_OK && waits.rows > 0)
+            TRY(read_status(d->connection,
+                            SQL_RUN(d->connection, &waits, channel_waiting,
+                                    .channel = db_text(channel), .op_code = db_text(op_code)),
+                            "looking whether a trade waits for a channel"));
+        if (waits.rows > 0)
             doctor_tell(d, TL_FINDING_WARNING, "channel", found,
                         "trades wait for it, such as %s of %s, and no process that lives has "
                         "registered it: they are sent to no other.  Start the release that has it, "
                         "or register it as a former channel",
                         db_get_text(&waits, 0, 0), db_get_text(&waits, 0, 1));
-        else if (status == TL_OK)
+        else
             doctor_tell(d, TL_FINDING_OK, "channel", found, "%s", db_get_text(&r, row, 2));
     }
-    return status;
+    return TL_OK;
 }
 
 /* Programs that are older than a kind of decision about channels. */

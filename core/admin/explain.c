@@ -7,7 +7,6 @@
 #include "admin/words.h"
 #include "base/memory.h"
 #include "client/read.h"
-#include "client/blocker.h"
 #include "store/bind.h"
 
 #include <tradelock/admin/restore.h>
@@ -242,43 +241,39 @@ static int take_channel(void *context, const tl_pause_row *row)
 /* How much is due before or with it, which a limit a second lets through one after the other. */
 static tl_status read_due(explaining *e)
 {
+    READING at = {.client = e->client};
     char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
     RESULT r = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(e->client, &connection);
 
     snprintf(retry_op, sizeof retry_op, "%s%s", e->key.op_code, TL_RETRY_SUFFIX);
-    if (status == TL_OK)
-        status = read_status(connection,
-                             store_overdue(connection, retry_op, NULL, 0, METRICS_OVERDUE_ROWS, &r),
-                             "counting what is due");
-    read_end(e->client, connection);
-    if (status == TL_OK && r.rows == 1)
+    TRY(read_begin(&at));
+    TRY(read_status(at.connection,
+                    store_overdue(at.connection, retry_op, NULL, 0, METRICS_OVERDUE_ROWS, &r),
+                    "counting what is due"));
+    if (r.rows == 1)
         e->due = db_get_int(&r, 0, 0);
-    return status;
+    return TL_OK;
 }
 
 /* Whether its operation is served, and nobody has registered the channel that its row names. */
 static tl_status read_registered(explaining *e)
 {
+    READING at = {.client = e->client};
     RESULT r = DB_RESULT_INIT;
-    db *connection = NULL;
     uint64_t own = 0, all = 0;
-    tl_status status = read_begin(e->client, &connection);
 
-    if (status == TL_OK)
-        status = read_run(connection, &sql_channel_registered, &r,
-                          "reading which channels are registered");
-    read_end(e->client, connection);
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+    TRY(read_begin(&at));
+    TRY(read_run(at.connection, &sql_channel_registered, &r,
+                 "reading which channels are registered"));
+    for (size_t row = 0; row < r.rows; row++)
         if (strcmp(db_get_text(&r, row, 1), e->key.op_code) == 0) {
             all += db_get_uint(&r, row, 3);
             if (strcmp(db_get_text(&r, row, 0), e->view.channel) == 0)
                 own += db_get_uint(&r, row, 3);
         }
     e->is_strange = own == 0 && all > 0;
-    e->is_unserved = status == TL_OK && all == 0;
-    return status;
+    e->is_unserved = all == 0;
+    return TL_OK;
 }
 
 static tl_status read_channels(explaining *e)
@@ -309,17 +304,21 @@ static tl_status gather(explaining *e)
     return TL_OK;
 }
 
+db_answer explain_blocker(tl_client *client, blocker *found)
+{
+    READING at = {.client = client};
+
+    return read_begin(&at) == TL_OK ? blocker_read(at.connection, found) : DB_ERROR;
+}
+
 /* It may not be there since its ask waits for somebody. */
 static tl_status say_why(tl_client *client, tl_status status)
 {
     char said[ERROR_MAX];
     blocker found = {.connection = 0};
-    db *connection = NULL;
 
     text_copy(said, sizeof said, tl_error_message());
-    if (read_begin(client, &connection) == TL_OK)
-        (void)blocker_read(connection, &found);
-    read_end(client, connection);
+    (void)explain_blocker(client, &found);
     if (blocker_is_long(&found))
         return error_set(status, "%s; %s", said, found.text);
     return error_set(status, "%s", said);
@@ -332,17 +331,14 @@ tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_eac
     tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK) {
-        status = each != NULL && each->version == TL_TRADE_EACH_VERSION
-                     ? TL_OK
-                     : error_set(TL_INVALID, "each is NULL or its version is not set");
-    }
-    if (status == TL_OK && key == NULL)
-        status = error_set(TL_INVALID, "key is NULL");
-    e = status == TL_OK ? memory_new(sizeof *e) : NULL;
-    if (status != TL_OK || e == NULL)
-        return status != TL_OK ? status : error_set(TL_NO_MEMORY, "out of memory");
+    TRY(client_check(client));
+    if (each == NULL || each->version != TL_TRADE_EACH_VERSION)
+        return error_set(TL_INVALID, "each is NULL or its version is not set");
+    if (key == NULL)
+        return error_set(TL_INVALID, "key is NULL");
+    e = memory_new(sizeof *e);
+    if (e == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory");
     *e = (explaining){.client = client, .key = *key, .each = *each, .context = context};
     e->attempts_max = client->config.attempts;
     if (each->as_of_us != 0)

@@ -3,6 +3,7 @@
 #define TL_ADMIN_EXPLAIN_H
 
 #include "base/text.h"
+#include "client/blocker.h"
 
 #include <tradelock/admin/channels.h>
 #include <tradelock/admin/decisions.h>
@@ -84,6 +85,9 @@ typedef struct explaining {
 /* Tells one sentence; command "" for none. */
 void explain_say(explaining *e, tl_topic topic, const char *command, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Who is in the way of others now, if this account may see it. */
+db_answer explain_blocker(tl_client *client, blocker *found);
 
 /* explain_said.c: takes one step of history, oldest first. */
 void explain_take_step(explaining *e, const tl_step *step);

@@ -3,7 +3,6 @@
 #include "admin/explain.h"
 
 #include "admin/words.h"
-#include "client/blocker.h"
 #include "client/read.h"
 
 #include <tradelock/money.h>
@@ -87,13 +86,9 @@ static void say_evidence(explaining *e, const char *text)
 static void say_transaction(explaining *e)
 {
     blocker found = {.connection = 0};
-    db *connection = NULL;
-    db_answer answer = DB_ERROR;
+    const db_answer answer = explain_blocker(e->client, &found);
     char age[WORDS];
 
-    if (read_begin(e->client, &connection) == TL_OK)
-        answer = blocker_read(connection, &found);
-    read_end(e->client, connection);
     if (answer != DB_DONE && e->view.being_decided)
         explain_say(e, TL_TOPIC_ACT, "",
                     "An administrator finds and ends the open transaction; the account that "

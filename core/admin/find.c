@@ -243,22 +243,18 @@ static tl_status find_spelling(db *connection, int conflict, const char *text, c
 
 tl_status tl_find_near(tl_client *client, const tl_filter *filter, char to[TL_SERIAL_MAX + 1])
 {
+    READING at = {.client = client};
     char text[FIND_MOST], search[FIND_MOST];
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK)
-        status = list_filter_check(filter);
-    if (status == TL_OK && (to == NULL || filter->find == NULL))
-        status = error_set(TL_INVALID, "tl_find_near: to or filter->find is NULL");
-    if (status == TL_OK)
-        to[0] = '\0';
-    if (status == TL_OK && trim(text, filter->find, 1) && trim(search, filter->find, 0) &&
+    TRY(read_begin(&at));
+    TRY(list_filter_check(filter));
+    if (to == NULL || filter->find == NULL)
+        return error_set(TL_INVALID, "tl_find_near: to or filter->find is NULL");
+    to[0] = '\0';
+    if (trim(text, filter->find, 1) && trim(search, filter->find, 0) &&
         text_check_name("text", text, TL_SERIAL_MAX) == TL_OK)
-        for (int conflict = 0; conflict <= 1 && status == TL_OK && to[0] == '\0'; conflict++)
-            status = find_spelling(connection, conflict, text, search, to);
-    if (status == TL_OK)
-        error_clear();
-    read_end(client, connection);
-    return status;
+        for (int conflict = 0; conflict <= 1 && to[0] == '\0'; conflict++)
+            TRY(find_spelling(at.connection, conflict, text, search, to));
+    error_clear();
+    return TL_OK;
 }

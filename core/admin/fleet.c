@@ -377,18 +377,18 @@ tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn e
 {
     char its_fleet[TL_FLEET_NAME_MAX + 1] = "", its_shard[TL_FLEET_NAME_MAX + 1] = "";
     struct listing l = {.rows = DB_RESULT_INIT, .each = each, .context = context};
-    db *connection = NULL;
+    READING at = {.client = client};
     tl_status status;
 
     TRY(read_check_each(each != NULL));
-    TRY(read_begin(client, &connection));
-    READ_REPEATED(status, read_name(connection, its_fleet, its_shard));
+    TRY(read_begin(&at));
+    READ_REPEATED(status, read_name(at.connection, its_fleet, its_shard));
     if (status == TL_OK && its_fleet[0] != '\0')
-        READ_REPEATED(status, read_run(connection, &sql_slot_list, &l.rows, "reading the slots"));
+        READ_REPEATED(status,
+                      read_run(at.connection, &sql_slot_list, &l.rows, "reading the slots"));
     if (status == TL_OK)
         status = read_and_show(show, &l);
     db_result_free(&l.rows);
-    read_end(client, connection);
     if (fleet != NULL)
         text_copy(fleet, TL_FLEET_NAME_MAX + 1, its_fleet);
     if (shard != NULL)

@@ -129,26 +129,23 @@ static tl_status forget(tl_client *client, const char *cust_no, const char *acto
                         const char *reason, tl_forgotten *forgotten,
                         tl_status (*half)(struct forgetting *f))
 {
+    READING at = {.client = client};
     char log_no[TL_UUID_TEXT];
     struct forgetting f = {.cust_no = cust_no};
-    tl_status status = read_begin(client, &f.connection);
 
-    if (status == TL_OK)
-        status = check(cust_no, actor, reason);
-    if (status == TL_OK) {
-        text_copy(log_no, sizeof log_no, tl_log_uuid());
-        f.act = (store_act){.said = f.done.name,
-                            .reason = reason,
-                            .actor = actor,
-                            .log_no = log_no[0] != '\0' ? log_no : NULL};
-        status = look(&f);
-    }
-    if (status == TL_OK)
-        status = half(&f);
-    read_end(client, f.connection);
-    if (status == TL_OK && forgotten != NULL)
+    TRY(read_begin(&at));
+    TRY(check(cust_no, actor, reason));
+    text_copy(log_no, sizeof log_no, tl_log_uuid());
+    f.connection = at.connection;
+    f.act = (store_act){.said = f.done.name,
+                        .reason = reason,
+                        .actor = actor,
+                        .log_no = log_no[0] != '\0' ? log_no : NULL};
+    TRY(look(&f));
+    TRY(half(&f));
+    if (forgotten != NULL)
         *forgotten = f.done;
-    return status;
+    return TL_OK;
 }
 
 tl_status tl_forget_propose(tl_client *client, const char *cust_no, const char *actor,

@@ -495,35 +495,34 @@ static tl_status run(struct list *list)
 static tl_status list_page(tl_client *client, const tl_filter *filter, int is_own, tl_view_fn each,
                            void *context, tl_list_end *end)
 {
+    READING at = {.client = client};
     tl_list_end *unasked = NULL;
-    struct list *list = memory_new(sizeof *list);
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    struct list *list;
+    tl_status status = TL_OK;
 
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(list_filter_check(filter));
+    if (end != NULL && end->version != TL_LIST_END_VERSION)
+        return error_set(TL_INVALID, "end was not made with TL_LIST_END_INIT");
     if (end == NULL)
         end = unasked = memory_new(sizeof *unasked);
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = list_filter_check(filter);
-    if (status == TL_OK && (list == NULL || end == NULL))
+    list = memory_new(sizeof *list);
+    if (list == NULL || end == NULL) {
         status = error_set(TL_NO_MEMORY, "out of memory for a list");
-    if (status == TL_OK && unasked == NULL && end->version != TL_LIST_END_VERSION)
-        status = error_set(TL_INVALID, "end was not made with TL_LIST_END_INIT");
-    if (status == TL_OK) {
+    } else {
         *end = (tl_list_end){.version = TL_LIST_END_VERSION};
         list->filter = filter;
         list->is_own = is_own;
         list->search = filter->find != NULL ? filter : NULL;
         list->each = each;
         list->context = context;
-        list->connection = connection;
+        list->connection = at.connection;
         list->end = end;
         status = run(list);
     }
     memory_free(unasked);
     memory_free(list);
-    read_end(client, connection);
     return status;
 }
 

@@ -244,24 +244,18 @@ static tl_status read_row(db *connection, const tl_key *key, const char *op_code
 tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int64_t as_of_us,
                         tl_view_fn each, void *context)
 {
+    READING at = {.client = client};
     RESULT row = DB_RESULT_INIT;
     char retry_op[TL_OP_MAX + 1];
     tl_view view;
     struct showing showing = {&view, each, context};
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK && (as_of_us <= 0 || as_of_us > STRETCH_END_US))
-        status = error_set(TL_INVALID, "a moment lies between the years 1970 and 9998");
-    if (status == TL_OK)
-        status = read_row(connection, key, lane == TL_LANE_RETRY ? retry_op : key->op_code,
-                          as_of_us, &view, &row);
-    if (status == TL_OK)
-        status = read_and_show(show, &showing);
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(read_key(key, retry_op));
+    if (as_of_us <= 0 || as_of_us > STRETCH_END_US)
+        return error_set(TL_INVALID, "a moment lies between the years 1970 and 9998");
+    TRY(read_row(at.connection, key, lane == TL_LANE_RETRY ? retry_op : key->op_code, as_of_us,
+                 &view, &row));
+    return read_and_show(show, &showing);
 }

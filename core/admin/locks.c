@@ -63,13 +63,12 @@ static int list_all(void *context)
 
 static tl_status run_list(tl_client *client, struct listing *list, unsigned limit)
 {
-    tl_status status;
+    READING at = {.client = client};
 
-    TRY(read_begin(client, &list->connection));
+    TRY(read_begin(&at));
+    list->connection = at.connection;
     list->left = limit != 0 ? limit : LIMIT_DEFAULT;
-    status = read_and_show(list_all, list);
-    read_end(client, list->connection);
-    return status;
+    return read_and_show(list_all, list);
 }
 
 /* Whether the name lies beyond all names with the prefix.  Those stand together, and the prefix
@@ -147,27 +146,22 @@ tl_status tl_resource_list(tl_client *client, const tl_resource_filter *filter, 
 tl_status tl_resource_show(tl_client *client, const char *resource, tl_resource_fn each,
                            void *context)
 {
+    READING at = {.client = client};
     RESULT row = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status;
+    tl_resource_view view;
 
     TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
-    if (each == NULL)
-        return error_set(TL_INVALID, "each is NULL");
-    TRY(read_begin(client, &connection));
-    status = read_status(connection,
-                         SQL_RUN(connection, &row, resource_show, .resource = db_text(resource)),
-                         "reading the resource");
-    read_end(client, connection);
-    if (status == TL_OK && row.rows == 0)
-        status = error_set(TL_NOT_FOUND, "no resource %s was ever locked", resource);
-    if (status == TL_OK) {
-        tl_resource_view view;
-
-        resource_view_read(&view, &row, 0);
-        (void)each(context, &view);
-    }
-    return status;
+    TRY(read_check_each(each != NULL));
+    TRY(read_begin(&at));
+    TRY(read_status(at.connection,
+                    SQL_RUN(at.connection, &row, resource_show, .resource = db_text(resource)),
+                    "reading the resource"));
+    read_end(&at);
+    if (row.rows == 0)
+        return error_set(TL_NOT_FOUND, "no resource %s was ever locked", resource);
+    resource_view_read(&view, &row, 0);
+    (void)each(context, &view);
+    return TL_OK;
 }
 
 static db_answer read_holders(const struct listing *list, db_result *rows)

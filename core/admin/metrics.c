@@ -447,15 +447,15 @@ static tl_status write_all(const metrics_rows *rows, tl_metrics_fn write, void *
 
 tl_status tl_metrics_write_database(tl_client *client, tl_metrics_fn write, void *context)
 {
+    READING at = {.client = client};
     metrics_rows rows = {0};
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    tl_status status;
 
-    if (status == TL_OK && write == NULL)
-        status = error_set(TL_INVALID, "write is NULL");
-    if (status == TL_OK)
-        status = metrics_read(&rows, connection);
-    read_end(client, connection);
+    TRY(read_begin(&at));
+    if (write == NULL)
+        return error_set(TL_INVALID, "write is NULL");
+    status = metrics_read(&rows, at.connection);
+    read_end(&at);
     if (status == TL_OK)
         status = write_all(&rows, write, context);
     metrics_free(&rows);

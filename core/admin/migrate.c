@@ -79,16 +79,14 @@ tl_status migrate_take_turn(tl_client *client, db **out)
     tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = pool_open_extra(client->connections, POOL_BUSINESS, &connection);
-    if (status == TL_OK)
-        status = server_check_settings(connection);
+    TRY(client_check(client));
+    TRY(pool_open_extra(client->connections, POOL_BUSINESS, &connection));
+    status = server_check_settings(connection);
     if (status == TL_OK)
         status = wait_for_turn(connection);
     if (status == TL_OK)
         *out = connection;
-    else if (connection != NULL)
+    else
         pool_close_extra(client->connections, connection);
     return status;
 }

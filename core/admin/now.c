@@ -64,7 +64,7 @@ static tl_status try_right(db *connection, const struct sql_text *statement, int
                : read_status(connection, answer, "trying the rights");
 }
 
-static tl_status look_at_account(db *connection, tl_account *account)
+static tl_status look_at_name(db *connection, tl_account *account)
 {
     RESULT r = DB_RESULT_INIT;
 
@@ -79,6 +79,13 @@ static tl_status look_at_account(db *connection, tl_account *account)
     return TL_OK;
 }
 
+static tl_status look_at_account(db *connection, tl_account *account)
+{
+    TRY(look_at_name(connection, account));
+    TRY(try_right(connection, &sql_right_read_log, &account->may_read));
+    return try_right(connection, &sql_right_decide, &account->may_decide);
+}
+
 tl_status tl_account_look(tl_client *client, tl_account *account)
 {
     db *connection = NULL;
@@ -86,21 +93,14 @@ tl_status tl_account_look(tl_client *client, tl_account *account)
     tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK && (account == NULL || account->version != TL_ACCOUNT_VERSION))
-        status = error_set(TL_INVALID, "account is NULL or its version is not set");
+    TRY(client_check(client));
+    if (account == NULL || account->version != TL_ACCOUNT_VERSION)
+        return error_set(TL_INVALID, "account is NULL or its version is not set");
     /* A connection keeps the rights that it was made with. */
-    if (status == TL_OK)
-        status = pool_open_extra(client->connections, POOL_QUICK, &connection);
-    if (status == TL_OK)
-        status = look_at_account(connection, &found);
-    if (status == TL_OK)
-        status = try_right(connection, &sql_right_read_log, &found.may_read);
-    if (status == TL_OK)
-        status = try_right(connection, &sql_right_decide, &found.may_decide);
+    TRY(pool_open_extra(client->connections, POOL_QUICK, &connection));
+    status = look_at_account(connection, &found);
     if (status == TL_OK)
         *account = found;
-    if (connection != NULL)
-        pool_close_extra(client->connections, connection);
+    pool_close_extra(client->connections, connection);
     return status;
 }

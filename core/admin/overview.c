@@ -117,24 +117,23 @@ static void take_all(tl_overview *o, const metrics_rows *rows)
 tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_fn each,
                            void *context)
 {
+    READING at = {.client = client};
     metrics_rows rows = {0};
     blocker found;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    tl_status status;
 
-    if (status == TL_OK && (overview == NULL || overview->version != TL_OVERVIEW_VERSION))
-        status = error_set(TL_INVALID, "overview is NULL or its version is not set");
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = metrics_read(&rows, connection);
+    TRY(read_begin(&at));
+    if (overview == NULL || overview->version != TL_OVERVIEW_VERSION)
+        return error_set(TL_INVALID, "overview is NULL or its version is not set");
+    TRY(read_check_each(each != NULL));
+    status = metrics_read(&rows, at.connection);
     if (status == TL_OK) {
-        const db_answer answer = blocker_read(connection, &found);
+        const db_answer answer = blocker_read(at.connection, &found);
 
-        status =
-            answer == DB_ERROR ? TL_OK : read_status(connection, answer, "looking who holds rows");
+        if (answer != DB_ERROR)
+            status = read_status(at.connection, answer, "looking who holds rows");
     }
-    read_end(client, connection);
+    read_end(&at);
     if (status == TL_OK) {
         take_all(overview, &rows);
         const int is_long = blocker_is_long(&found);
@@ -172,28 +171,18 @@ static uint64_t permits_of(const db_result *permits, const char *session_id)
     return 0;
 }
 
-static tl_status read_sessions(tl_client *client, db_result *r, db_result *permits)
-{
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-
-    if (status == TL_OK)
-        status = read_run(connection, &sql_overview_sessions, r, "reading the sessions");
-    if (status == TL_OK)
-        status =
-            read_run(connection, &sql_channel_permits, permits, "reading the sessions' permits");
-    read_end(client, connection);
-    return status;
-}
-
 tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context)
 {
+    READING at = {.client = client};
     RESULT r = DB_RESULT_INIT, permits = DB_RESULT_INIT;
     tl_session_row one;
 
     error_clear();
     TRY(read_check_each(each != NULL));
-    TRY(read_sessions(client, &r, &permits));
+    TRY(read_begin(&at));
+    TRY(read_run(at.connection, &sql_overview_sessions, &r, "reading the sessions"));
+    TRY(read_run(at.connection, &sql_channel_permits, &permits, "reading the sessions' permits"));
+    read_end(&at);
     for (size_t row = 0; row < r.rows; row++) {
         take_session(&one, &r, row);
         one.permits = permits_of(&permits, one.session_id);
@@ -207,22 +196,20 @@ tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context)
 
 tl_status tl_inbox(tl_client *client, tl_proposal_fn each, void *context)
 {
+    READING at = {.client = client};
     RESULT all = DB_RESULT_INIT;
     const db_result *const result = &all;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_run(connection, &sql_overview_inbox, &all, "reading what was proposed");
-    read_end(client, connection);
-    for (size_t row = 0; status == TL_OK && row < result->rows; row++) {
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(read_run(at.connection, &sql_overview_inbox, &all, "reading what was proposed"));
+    read_end(&at);
+    for (size_t row = 0; row < result->rows; row++) {
         tl_proposal one, *to = &one;
 
         TL_PROPOSAL_MAP(RECORD_READ)
         if (each(context, &one) != 0)
             break;
     }
-    return status;
+    return TL_OK;
 }

@@ -143,20 +143,22 @@ tl_status tl_payment_find(tl_client *client, const tl_payment *payments, size_t 
                        .channel = channel != NULL ? channel : "",
                        .each = each,
                        .context = context};
-    tl_status status = read_begin(client, &s.connection);
+    READING at = {.client = client};
+    tl_status status;
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK && payments == NULL && count > 0)
-        status = error_set(TL_INVALID, "payments is NULL");
-    if (status == TL_OK && count > 0) {
-        s.names = memory_new_array(count, sizeof *s.names);
-        status = s.names != NULL ? take_names(&s, count)
-                                 : error_set(TL_NO_MEMORY, "out of memory for %zu payments", count);
-    }
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    if (payments == NULL && count > 0)
+        return error_set(TL_INVALID, "payments is NULL");
+    if (count == 0)
+        return TL_OK;
+    s.connection = at.connection;
+    s.names = memory_new_array(count, sizeof *s.names);
+    if (s.names == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for %zu payments", count);
+    status = take_names(&s, count);
     if (status == TL_OK && s.count > 0)
         status = read_and_show(find_all, &s);
     memory_free(s.names);
-    read_end(client, s.connection);
     return status;
 }

@@ -247,36 +247,37 @@ static tl_status compare_clocks(db *connection)
     return TL_OK;
 }
 
-static int purge_all(void *context)
+static tl_status purge_kinds(struct purge *p)
 {
     static const struct kind kinds[] = {
         {"lock rows", "trade_lock", page_trades, purge_take_trades},
         {"mutexes", "", page_mutexes, take_mutexes},
         {"read-write locks", "", page_rw, take_rw},
     };
-    struct purge *p = context;
     const int64_t older_ms = p->page.older_ms;
     uint64_t act_no = 0;
     int has_old = 0;
-    tl_status status = compare_clocks(p->connection);
 
-    if (status == TL_OK && p->archives)
-        status = archive_check_server(&p->archive, p->connection, &p->server);
-    if (status == TL_OK && !p->page.only_counts)
-        status = act_purge_begin(p->connection, older_ms, p->archives, &act_no);
-    if (status == TL_OK && p->options->progress != NULL)
-        status = read_run(p->connection, &sql_metrics_tables, &p->tables,
-                          "asking how large the tables are");
-    if (status == TL_OK)
-        status = look_for_old(p, &has_old);
-    for (size_t i = has_old ? 0 : 1; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
-        status = i == 0 && p->archives ? purge_to_archive(p) : purge_kind(p, &kinds[i]);
-    if (status == TL_OK)
-        status = purge_sessions(p);
-    if (status == TL_OK && !p->page.only_counts)
-        status = act_purge_end(p->connection, older_ms, p->archives ? &p->archive : NULL, act_no,
-                               &p->done);
-    return (int)status;
+    TRY(compare_clocks(p->connection));
+    if (p->archives)
+        TRY(archive_check_server(&p->archive, p->connection, &p->server));
+    if (!p->page.only_counts)
+        TRY(act_purge_begin(p->connection, older_ms, p->archives, &act_no));
+    if (p->options->progress != NULL)
+        TRY(read_run(p->connection, &sql_metrics_tables, &p->tables,
+                     "asking how large the tables are"));
+    TRY(look_for_old(p, &has_old));
+    for (size_t i = has_old ? 0 : 1; i < sizeof kinds / sizeof kinds[0]; i++)
+        TRY(i == 0 && p->archives ? purge_to_archive(p) : purge_kind(p, &kinds[i]));
+    TRY(purge_sessions(p));
+    return p->page.only_counts ? TL_OK
+                               : act_purge_end(p->connection, older_ms,
+                                               p->archives ? &p->archive : NULL, act_no, &p->done);
+}
+
+static int purge_all(void *context)
+{
+    return (int)purge_kinds(context);
 }
 
 tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged *purged)
@@ -285,6 +286,7 @@ tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged
                       .options = options,
                       .tables = DB_RESULT_INIT,
                       .archive = {.fd = -1, .lock_fd = -1}};
+    READING at = {.client = client};
     tl_status status = TL_OK;
 
     error_clear();
@@ -303,18 +305,18 @@ tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged
         /* Not a QUICK connection: its lock wait of 0 does not go with skipping locked rows
          * (claim.c). */
         status = pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms,
-                          &p.connection);
+                          &at.connection);
     if (status != TL_OK) {
         archive_close(&p.archive);
         return status;
     }
+    p.connection = at.connection;
     p.page = (store_purge_what){.only_counts = options->only_counts != 0,
                                 .older_ms = options->older_ms < PURGE_OLDEST_MS ? options->older_ms
                                                                                 : PURGE_OLDEST_MS,
                                 .most = PAGE};
     status = read_and_show(purge_all, &p);
     db_result_free(&p.tables);
-    read_end(client, p.connection);
     archive_close(&p.archive);
     if (purged != NULL)
         *purged = p.done;

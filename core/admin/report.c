@@ -306,16 +306,17 @@ static tl_status check(const tl_report_scope *scope, int has_each, const tl_repo
 /* What was purged is read last: a purge that goes on meanwhile is told, too. */
 static tl_status run(struct report *self, tl_client *client, tl_report_gaps *gaps)
 {
+    READING at = {.client = client};
     tl_status status;
 
-    TRY(read_begin(client, &self->connection));
+    TRY(read_begin(&at));
+    self->connection = at.connection;
     self->until_us = self->scope->until_us != 0 ? self->scope->until_us : STRETCH_END_US;
     status = shard_copies_read(self->connection, &self->copies);
     if (status == TL_OK)
         status = read_and_show(walk, self);
     if (status == TL_OK)
         status = read_gaps(self, gaps);
-    read_end(client, self->connection);
     memory_free(self->rows);
     return status;
 }

@@ -216,20 +216,17 @@ static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
 
 tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each, void *context)
 {
+    READING at = {.client = client};
     tl_restore found = TL_RESTORE_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK && (state == NULL || state->version != TL_RESTORE_VERSION))
-        status = error_set(TL_INVALID, "state is NULL or its version is not set");
-    if (status == TL_OK)
-        status = read_state(connection, &found);
-    if (status == TL_OK && each != NULL)
-        status = read_trades(connection, each, context);
-    read_end(client, connection);
-    if (status == TL_OK)
-        *state = found;
-    return status;
+    TRY(read_begin(&at));
+    if (state == NULL || state->version != TL_RESTORE_VERSION)
+        return error_set(TL_INVALID, "state is NULL or its version is not set");
+    TRY(read_state(at.connection, &found));
+    if (each != NULL)
+        TRY(read_trades(at.connection, each, context));
+    *state = found;
+    return TL_OK;
 }
 
 enum missing_column {
@@ -263,24 +260,21 @@ static tl_missing missing_of(const db_result *rows, size_t row)
 
 tl_status tl_restore_missing(tl_client *client, uint64_t number, tl_missing_fn each, void *context)
 {
+    READING at = {.client = client};
     RESULT rows = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK && each == NULL)
-        status = error_set(TL_INVALID, "each is NULL");
-    if (status == TL_OK)
-        status = read_status(connection,
-                             SQL_RUN(connection, &rows, attest_list, .number = db_uint(number)),
-                             "reading what is missing");
-    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(read_status(at.connection,
+                    SQL_RUN(at.connection, &rows, attest_list, .number = db_uint(number)),
+                    "reading what is missing"));
+    for (size_t row = 0; row < rows.rows; row++) {
         const tl_missing missing = missing_of(&rows, row);
 
         if (each(context, &missing) != 0)
             break;
     }
-    read_end(client, connection);
-    return status;
+    return TL_OK;
 }
 
 /* ------------------------------------------------------------------- accepting -- */

@@ -82,22 +82,19 @@ static tl_status run_step(const struct retry_now *r)
 
 static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside *inside)
 {
+    READING at = {.client = r->client};
     RESULT result = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(r->client, &connection);
 
-    if (status == TL_OK)
-        status = read_status(
-            connection,
-            store_view(connection, r->key->cust_no, r->key->serial_no, r->key->op_code, &result),
-            "reading the row");
-    if (status == TL_OK && result.rows == 0)
-        status = error_set(TL_NOT_FOUND, "there is no trade %s %s %s", r->key->serial_no,
-                           r->key->cust_no, r->key->op_code);
-    if (status == TL_OK)
-        view_read(view, inside, &result, 0);
-    read_end(r->client, connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_status(
+        at.connection,
+        store_view(at.connection, r->key->cust_no, r->key->serial_no, r->key->op_code, &result),
+        "reading the row"));
+    if (result.rows == 0)
+        return error_set(TL_NOT_FOUND, "there is no trade %s %s %s", r->key->serial_no,
+                         r->key->cust_no, r->key->op_code);
+    view_read(view, inside, &result, 0);
+    return TL_OK;
 }
 
 /* Why the step changed nothing; TL_OK: it would succeed now. */

@@ -130,15 +130,11 @@ size_t tl_slot_owner(const tl_slot_claim *claims, size_t count)
 
 tl_status tl_slots_of(tl_client *client, const char *const *cust_nos, size_t count, unsigned *slots)
 {
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = check_customers(cust_nos, count, slots);
-    if (status == TL_OK)
-        status = slots_of(connection, cust_nos, count, slots);
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(check_customers(cust_nos, count, slots));
+    return slots_of(at.connection, cust_nos, count, slots);
 }
 
 struct customers {
@@ -183,12 +179,10 @@ static int all_customers(void *context)
 tl_status tl_slot_customers(tl_client *client, tl_customer_fn each, void *context)
 {
     struct customers list = {.each = each, .context = context, .after = ""};
-    tl_status status = read_begin(client, &list.connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_and_show(all_customers, &list);
-    read_end(client, list.connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    list.connection = at.connection;
+    return read_and_show(all_customers, &list);
 }

@@ -43,30 +43,23 @@ static tl_status ask_owner(struct move *m, const struct slot *left)
 
 /* ------------------------------------------------------------------------ removing -- */
 
+/* In a transaction where the slot is gone from. */
 static tl_status begin_cleaning(struct move *m, const struct slot *seen)
 {
     char said[SLOT_ACT_SAID], tables[SLOT_TABLES_TEXT];
     const store_act act = slot_act(m, "fleet clean", "", said);
+    store_slot to = {.state = "gone", .token = m->token};
     struct slot left;
-    tl_status status = read_left(m, &left);
 
-    if (status == TL_OK && left.version != seen->version)
-        status = slot_lost(m);
-    if (status == TL_OK) {
-        const store_slot to = {.state = "gone",
-                               .other = left.other,
-                               .version = left.version,
-                               .tables = slot_tables_text(&left.tables, tables),
-                               .token = m->token};
-
-        status = slot_turn(m, &m->from, &left, &to);
-    }
-    if (status == TL_OK)
-        status = act_begin(m->from.connection, &act, 0, &m->act_no);
-    if (status == TL_OK)
-        status = slot_note_at_owner(m, "fleet clean");
-    status = end_step(&m->from, status);
-    return status == TL_OK ? slot_say(m, "noted") : status;
+    TRY(read_left(m, &left));
+    if (left.version != seen->version)
+        return slot_lost(m);
+    to.other = left.other;
+    to.version = left.version;
+    to.tables = slot_tables_text(&left.tables, tables);
+    TRY(slot_turn(m, &m->from, &left, &to));
+    TRY(act_begin(m->from.connection, &act, 0, &m->act_no));
+    return slot_note_at_owner(m, "fleet clean");
 }
 
 /* The shard serves other customers meanwhile, whose locks may be met. */
@@ -110,28 +103,24 @@ static tl_status count_left(struct move *m, const tl_slot_cleaning *cleaning)
 static tl_status clean(struct move *m, const tl_slot_cleaning *cleaning)
 {
     struct slot left;
-    tl_status status = slot_check_fleet(m);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = slot_check_rules(m);
-    if (status == TL_OK)
-        status = slot_be_alone(m, &m->from);
-    if (status == TL_OK)
-        status = read_left(m, &left);
+    TRY(slot_check_fleet(m));
+    TRY(slot_check_rules(m));
+    TRY(slot_be_alone(m, &m->from));
+    status = read_left(m, &left);
     end_undo(&m->from);
-    if (status == TL_OK)
-        status = ask_owner(m, &left);
-    if (status == TL_OK)
-        status = slot_copy_open(&m->copy, m->from.connection, m->said->slot, &left.tables);
-    if (status == TL_OK)
-        status = count_left(m, cleaning);
-    if (status != TL_OK || m->moved.rows == 0)
-        return status;
+    TRY(status);
+    TRY(ask_owner(m, &left));
+    TRY(slot_copy_open(&m->copy, m->from.connection, m->said->slot, &left.tables));
+    TRY(count_left(m, cleaning));
+    if (m->moved.rows == 0)
+        return TL_OK;
     /* Whoever agreed to the count may have taken his time. */
-    status = ask_owner(m, &left);
-    if (status == TL_OK)
-        status = begin_cleaning(m, &left);
-    return status == TL_OK ? remove_left(m) : status;
+    TRY(ask_owner(m, &left));
+    TRY(end_step(&m->from, begin_cleaning(m, &left)));
+    TRY(slot_say(m, "noted"));
+    return remove_left(m);
 }
 
 static tl_status take_cleaning(tl_slot_moving *to, const tl_slot_cleaning *said)

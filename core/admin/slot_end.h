@@ -71,6 +71,8 @@ tl_status slot_check_said(struct move *m);
 tl_status slot_open_ends(struct move *m);
 /* Undoes what was not committed, and frees all that the move had. */
 void slot_close_ends(struct move *m);
+/* A move whose ends are closed with the block that has it. */
+#define MOVING __attribute__((cleanup(slot_close_ends))) struct move
 /* TL_REFUSED: the two ends are not two shards of one fleet. */
 tl_status slot_check_fleet(struct move *m);
 tl_status slot_check_rules(struct move *m);

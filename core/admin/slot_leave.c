@@ -66,8 +66,8 @@ tl_status slot_leave(struct move *m, struct slot *source)
 
     if (status == TL_OK && slot_is(source, "owned"))
         status = slot_note(m, &m->from, "fleet move");
-    status = end_step(&m->from, status);
-    return status == TL_OK ? slot_say(m, "leaving") : status;
+    TRY(end_step(&m->from, status));
+    return slot_say(m, "leaving");
 }
 
 /* --------------------------------------------------------------------- and staying -- */
@@ -126,23 +126,20 @@ static void take_blocker(struct move *m, const db_result *r)
 static tl_status look(struct move *m, int *blocked)
 {
     RESULT r = DB_RESULT_INIT;
-    tl_status status = TL_OK;
 
     *blocked = 0;
     m->moved.in_the_way = 0;
-    for (size_t i = 0; i < m->customers.count && status == TL_OK && !*blocked;
-         i += SLOT_CUSTOMERS) {
-        status = slot_customers_json(&m->customers, i, &m->json);
-        if (status == TL_OK)
-            status = end_status(
-                &m->from,
-                SQL_RUN(m->from.connection, &r, slot_blockers, .customers = db_text(m->json.data)),
-                "looking for what is in process");
-        *blocked = status == TL_OK && r.rows > 0;
+    for (size_t i = 0; i < m->customers.count && !*blocked; i += SLOT_CUSTOMERS) {
+        TRY(slot_customers_json(&m->customers, i, &m->json));
+        TRY(end_status(
+            &m->from,
+            SQL_RUN(m->from.connection, &r, slot_blockers, .customers = db_text(m->json.data)),
+            "looking for what is in process"));
+        *blocked = r.rows > 0;
         if (*blocked)
             take_blocker(m, &r);
     }
-    return status;
+    return TL_OK;
 }
 
 static tl_status fence_out(struct move *m)
@@ -224,7 +221,8 @@ tl_status slot_seal(struct move *m)
     if (status == TL_OK)
         status = slot_read_customers(m, &m->from);
     m->moved.customers = m->customers.count;
-    return status == TL_OK ? slot_say(m, "sealed") : status;
+    TRY(status);
+    return slot_say(m, "sealed");
 }
 
 /*
@@ -255,45 +253,35 @@ static tl_status take_back(struct move *m)
 
 tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
 {
-    struct move m = {.said = moving, .from = {.client = from}};
+    MOVING m = {.said = moving, .from = {.client = from}};
     char fleet[TL_FLEET_NAME_MAX + 1];
-    tl_status status;
 
     error_clear();
-    status = slot_check_said(&m);
-    if (status == TL_OK)
-        status = end_open(&m.from);
-    if (status == TL_OK)
-        status = end_read_names(&m.from, fleet);
-    if (status == TL_OK)
-        status = take_back(&m);
-    slot_close_ends(&m);
-    return status;
+    TRY(slot_check_said(&m));
+    TRY(end_open(&m.from));
+    TRY(end_read_names(&m.from, fleet));
+    return take_back(&m);
 }
 
 /* ----------------------------------------------------------------------- giving up -- */
 
-/* What was here may be removed already, and what came is not all of it: so the row keeps a token, as
- * of one that was cleaned. */
+/* In transactions at both ends.  What was here may be removed already, and what came is not all of it:
+ * so the row keeps a token, as of one that was cleaned. */
 static tl_status give_up_arrival(struct move *m, const struct slot *target)
 {
     char tables[SLOT_TABLES_TEXT];
     store_slot to = {.state = "gone", .other = m->from.shard, .token = m->token};
     struct slot owner;
-    tl_status status = slot_begin(m, &m->from, &owner);
 
-    if (status == TL_OK && (!slot_is(&owner, "owned") || slot_may_come_still(m, &owner, target)))
-        status = error_set(TL_REFUSED,
-                           "slot %u may be handed over to shard %s still: it is '%s' at shard %s",
-                           m->said->slot, m->to.shard, owner.state, m->from.shard);
-    if (status == TL_OK) {
-        to.version = owner.version;
-        to.tables = slot_tables_text(&target->tables, tables);
-        status = slot_turn(m, &m->to, target, &to);
-    }
-    if (status == TL_OK)
-        status = slot_note(m, &m->to, "fleet move given up");
-    return end_step(&m->to, status);
+    TRY(slot_begin(m, &m->from, &owner));
+    if (!slot_is(&owner, "owned") || slot_may_come_still(m, &owner, target))
+        return error_set(TL_REFUSED,
+                         "slot %u may be handed over to shard %s still: it is '%s' at shard %s",
+                         m->said->slot, m->to.shard, owner.state, m->from.shard);
+    to.version = owner.version;
+    to.tables = slot_tables_text(&target->tables, tables);
+    TRY(slot_turn(m, &m->to, target, &to));
+    return slot_note(m, &m->to, "fleet move given up");
 }
 
 /* Nothing is locked where the slot is in use: versions only rise, so what the owner says of a later
@@ -320,25 +308,16 @@ static tl_status give_up_claim(struct move *m, const struct slot *stale)
     static const slot_tables none = {.count = 0};
     char tables[SLOT_TABLES_TEXT];
     store_slot to = {.state = "gone", .other = m->to.shard, .token = m->token};
-    tl_status status = ask_later_owner(m, stale, &to.version);
 
-    if (status == TL_OK)
-        status = slot_check_declared(m, &m->from);
-    if (status == TL_OK)
-        status = slot_copy_open(&m->copy, m->from.connection, m->said->slot, &none);
-    if (status == TL_OK)
-        status = slot_check_sent(m, &m->from, &m->to);
+    TRY(ask_later_owner(m, stale, &to.version));
+    TRY(slot_check_declared(m, &m->from));
+    TRY(slot_copy_open(&m->copy, m->from.connection, m->said->slot, &none));
+    TRY(slot_check_sent(m, &m->from, &m->to));
     to.tables = slot_tables_text(&stale->tables, tables);
-    if (status == TL_OK)
-        status = slot_turn(m, &m->from, stale, &to);
-    if (status == TL_OK)
-        status = slot_note_claim(m, &m->from);
-    if (status == TL_OK)
-        status = slot_note_at_owner(m, "fleet claim given up");
-    if (status == TL_OK)
-        status = slot_say(m, "noted");
-    status = end_step(&m->from, status);
-    return status == TL_OK ? slot_say(m, "given up") : status;
+    TRY(slot_turn(m, &m->from, stale, &to));
+    TRY(slot_note_claim(m, &m->from));
+    TRY(slot_note_at_owner(m, "fleet claim given up"));
+    return slot_say(m, "noted");
 }
 
 static tl_status give_up(struct move *m)
@@ -347,13 +326,14 @@ static tl_status give_up(struct move *m)
 
     TRY(slot_begin(m, &m->to, &target));
     if (slot_is(&target, "arriving"))
-        return give_up_arrival(m, &target);
+        return end_step(&m->to, give_up_arrival(m, &target));
     if (slot_has_claim(&target)) {
         const struct end stale = m->to;
 
         m->to = m->from;
         m->from = stale;
-        return give_up_claim(m, &target);
+        TRY(end_step(&m->from, give_up_claim(m, &target)));
+        return slot_say(m, "given up");
     }
     return error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
                      m->said->slot, m->to.shard, target.state);
@@ -361,19 +341,12 @@ static tl_status give_up(struct move *m)
 
 tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving)
 {
-    struct move m = {.said = moving, .from = {.client = owner}, .to = {.client = at}};
-    tl_status status;
+    MOVING m = {.said = moving, .from = {.client = owner}, .to = {.client = at}};
 
     error_clear();
-    status = slot_open_ends(&m);
-    if (status == TL_OK)
-        status = slot_check_fleet(&m);
-    if (status == TL_OK)
-        status = slot_be_alone(&m, &m.from);
-    if (status == TL_OK)
-        status = slot_be_alone(&m, &m.to);
-    if (status == TL_OK)
-        status = give_up(&m);
-    slot_close_ends(&m);
-    return status;
+    TRY(slot_open_ends(&m));
+    TRY(slot_check_fleet(&m));
+    TRY(slot_be_alone(&m, &m.from));
+    TRY(slot_be_alone(&m, &m.to));
+    return give_up(&m);
 }

@@ -105,61 +105,58 @@ static tl_status note_closings(struct move *m)
 {
     uint64_t count = 0;
     char more[64];
-    tl_status status = TL_OK;
 
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = slot_copy_closings(&m->copy, m->to.connection, &m->customers, i, &count);
+    for (size_t i = 0; i < m->customers.count; i += SLOT_CUSTOMERS)
+        TRY(slot_copy_closings(&m->copy, m->to.connection, &m->customers, i, &count));
     snprintf(more, sizeof more, ": %llu closings of findings here are removed",
              (unsigned long long)count);
-    return status == TL_OK && count > 0 ? slot_note_that(m, &m->to, "fleet move", more) : status;
+    return count > 0 ? slot_note_that(m, &m->to, "fleet move", more) : TL_OK;
 }
 
-/* is_completing: the source let it go already. */
-static tl_status slot_arrive(struct move *m, const struct slot *source, int is_completing)
+/* In a transaction at the target.  is_completing: the source let it go already. */
+static tl_status make_arriving(struct move *m, const struct slot *source, int is_completing)
 {
     const store_slot to = {.state = "arriving",
                            .other = m->from.shard,
                            .version = source->version,
                            .tables = m->list,
                            .token = m->token};
-    struct slot target = {.state = "none"};
-    int was_stale;
-    tl_status status = slot_begin(m, &m->to, &target);
+    struct slot target;
+    int was_stale, is_new;
 
+    TRY(slot_begin(m, &m->to, &target));
+    is_new = slot_is(&target, "none");
     was_stale = is_completing && slot_is_stale(&target, source->version + 1);
-    if (status == TL_OK && was_stale)
-        status = slot_check_declared(m, &m->to);
-    if (status == TL_OK && was_stale)
-        status = slot_check_sent(m, &m->to, &m->from);
-    if (status == TL_OK && was_stale)
-        status = slot_note_claim(m, &m->to);
+    if (was_stale) {
+        TRY(slot_check_declared(m, &m->to));
+        TRY(slot_check_sent(m, &m->to, &m->from));
+        TRY(slot_note_claim(m, &m->to));
+    }
     /* A stale target had the slot, and let its rows go with these tables later on. */
-    slot_copy_estrange(&m->copy,
-                       was_stale ? &m->tables : (slot_is(&target, "none") ? NULL : &target.tables));
-    if (status == TL_OK)
-        status = check_leftovers(m);
-    if (status == TL_OK && slot_is(&target, "none"))
-        status = note_closings(m);
-    if (status == TL_OK && slot_is(&target, "none"))
-        status =
-            end_status(&m->to,
-                       SQL_RUN(m->to.connection, NULL, slot_make, .slot = db_uint(m->said->slot),
-                               .version = db_uint(to.version), .other = db_text(to.other),
-                               .tables = db_text(to.tables), .token = slot_token_value(&to),
-                               .reason = db_text(m->said->reason)),
-                       "making the slot");
-    else if (status == TL_OK &&
-             (slot_is(&target, "gone") || slot_is(&target, "arriving") || was_stale))
-        status = slot_turn(m, &m->to, &target, &to);
-    else if (status == TL_OK)
-        status = slot_lost(m);
-    status = end_step(&m->to, status);
-    if (status == TL_OK)
-        status = end_status(&m->to,
-                            SQL_RUN(m->to.connection, NULL, slot_mover,
-                                    .token = db_bytes(m->token, STORE_SLOT_TOKEN)),
-                            "copying");
-    return status == TL_OK ? slot_say(m, "arriving") : status;
+    slot_copy_estrange(&m->copy, was_stale ? &m->tables : is_new ? NULL : &target.tables);
+    TRY(check_leftovers(m));
+    if (is_new) {
+        TRY(note_closings(m));
+        return end_status(&m->to,
+                          SQL_RUN(m->to.connection, NULL, slot_make, .slot = db_uint(m->said->slot),
+                                  .version = db_uint(to.version), .other = db_text(to.other),
+                                  .tables = db_text(to.tables), .token = slot_token_value(&to),
+                                  .reason = db_text(m->said->reason)),
+                          "making the slot");
+    }
+    return slot_is(&target, "gone") || slot_is(&target, "arriving") || was_stale
+               ? slot_turn(m, &m->to, &target, &to)
+               : slot_lost(m);
+}
+
+static tl_status slot_arrive(struct move *m, const struct slot *source, int is_completing)
+{
+    TRY(end_step(&m->to, make_arriving(m, source, is_completing)));
+    TRY(end_status(
+        &m->to,
+        SQL_RUN(m->to.connection, NULL, slot_mover, .token = db_bytes(m->token, STORE_SLOT_TOKEN)),
+        "copying"));
+    return slot_say(m, "arriving");
 }
 
 /* -------------------------------------------------------------------------- copied -- */
@@ -217,7 +214,8 @@ static tl_status slot_arrive_compare_others(struct move *m)
         status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &all, i,
                                    SLOT_ALL_THERE | SLOT_LOCKS | SLOT_OTHERS);
     slot_customers_free(&all);
-    return status == TL_OK ? slot_say(m, "compared") : status;
+    TRY(status);
+    return slot_say(m, "compared");
 }
 
 /* -------------------------------------------------------------------- what is lost -- */
@@ -238,17 +236,15 @@ static tl_status compare_target(struct move *m, int *has_all)
 static tl_status slot_arrive_copy_lost(struct move *m)
 {
     int has_all = 0;
-    tl_status status = compare_target(m, &has_all);
 
-    if (status != TL_OK || has_all)
-        return status;
-    status = slot_arrive_copy(m);
-    if (status == TL_OK)
-        status = compare_target(m, &has_all);
-    return status == TL_OK && !has_all
-               ? error_set(TL_REFUSED, "rows of slot %u do not arrive at shard %s", m->said->slot,
-                           m->to.shard)
-               : status;
+    TRY(compare_target(m, &has_all));
+    if (has_all)
+        return TL_OK;
+    TRY(slot_arrive_copy(m));
+    TRY(compare_target(m, &has_all));
+    return has_all ? TL_OK
+                   : error_set(TL_REFUSED, "rows of slot %u do not arrive at shard %s",
+                               m->said->slot, m->to.shard);
 }
 
 /* -------------------------------------------------------------------------- fences -- */
@@ -275,26 +271,19 @@ static tl_status slot_arrive_raise(struct move *m)
 
 /* ------------------------------------------------------------------- the hand-over -- */
 
+/* In a transaction at the source. */
 static tl_status let_go(struct move *m)
 {
+    store_slot gone = {.state = "gone", .other = m->to.shard, .tables = m->list};
     struct slot source;
-    tl_status status = slot_lock_own(m, &m->from, "leaving", &source);
 
-    if (status == TL_OK && !source.sealed)
-        status = slot_lost(m);
-    if (status == TL_OK)
-        status = slot_arrive_compare_others(m);
-    if (status == TL_OK) {
-        const store_slot gone = {.state = "gone",
-                                 .other = m->to.shard,
-                                 .version = source.version + 1,
-                                 .tables = m->list};
-
-        status = slot_turn(m, &m->from, &source, &gone);
-    }
-    if (status == TL_OK)
-        status = slot_note(m, &m->from, "fleet moved away");
-    return end_step(&m->from, status);
+    TRY(slot_lock_own(m, &m->from, "leaving", &source));
+    if (!source.sealed)
+        return slot_lost(m);
+    TRY(slot_arrive_compare_others(m));
+    gone.version = source.version + 1;
+    TRY(slot_turn(m, &m->from, &source, &gone));
+    return slot_note(m, &m->from, "fleet moved away");
 }
 
 /* Nobody has the slot meanwhile, so nothing is looked for here: m->customers are all who have trades
@@ -304,16 +293,15 @@ static tl_status own(struct move *m, uint64_t version)
 {
     const store_slot owned = {.state = "owned", .version = version, .tables = m->list};
     struct slot target;
-    tl_status status = slot_arrive_raise(m);
+    tl_status status;
 
-    if (status == TL_OK)
-        status = slot_lock_own(m, &m->to, "arriving", &target);
-    if (status == TL_OK)
-        status = slot_turn(m, &m->to, &target, &owned);
+    TRY(slot_arrive_raise(m));
+    TRY(slot_lock_own(m, &m->to, "arriving", &target));
+    status = slot_turn(m, &m->to, &target, &owned);
     if (status == TL_OK)
         status = slot_note(m, &m->to, "fleet moved here");
-    status = end_step(&m->to, status);
-    return status == TL_OK ? slot_say(m, "owned") : status;
+    TRY(end_step(&m->to, status));
+    return slot_say(m, "owned");
 }
 
 /* Who was compared at the source is who has trades at the target: both ends have the same ones. */
@@ -324,11 +312,11 @@ static tl_status hand_over(struct move *m)
 
     TRY(slot_arrive_compare(m));
     TRY(slot_lock_own(m, &m->to, "arriving", &target));
-    status = let_go(m);
+    status = end_step(&m->from, let_go(m));
     end_undo(&m->to);
-    if (status == TL_OK)
-        status = slot_say(m, "gone");
-    return status == TL_OK ? own(m, target.version + 1) : status;
+    TRY(status);
+    TRY(slot_say(m, "gone"));
+    return own(m, target.version + 1);
 }
 
 /* The source let it go already, and may have purged customers whose fences rise all the same. */
@@ -346,19 +334,11 @@ static tl_status complete(struct move *m, const struct slot *source)
 
 static tl_status go_on(struct move *m, struct slot *source)
 {
-    tl_status status = slot_leave(m, source);
-
-    if (status == TL_OK)
-        status = slot_seal(m);
-    if (status == TL_OK)
-        status = slot_arrive(m, source, 0);
-    if (status == TL_OK)
-        status = slot_arrive_copy(m);
-    if (status == TL_OK)
-        status = hand_over(m);
-    if (status != TL_OK)
-        slot_put_back(m);
-    return status;
+    TRY(slot_leave(m, source));
+    TRY(slot_seal(m));
+    TRY(slot_arrive(m, source, 0));
+    TRY(slot_arrive_copy(m));
+    return hand_over(m);
 }
 
 /*
@@ -418,8 +398,6 @@ static tl_status begin_both(struct move *m, struct slot *source, struct slot *ta
  * restore.  Nothing is granted there meanwhile. */
 static tl_status decide_let_go(struct move *m, const struct slot *source, const struct slot *target)
 {
-    tl_status status;
-
     if (source->has_token && (has_forgotten(source, target) || slot_is(target, "arriving"))) {
         text_copy(m->moved.why, sizeof m->moved.why, "removed");
         return error_set(TL_REFUSED,
@@ -436,8 +414,8 @@ static tl_status decide_let_go(struct move *m, const struct slot *source, const 
     if (has_forgotten(source, target) ||
         (slot_is(target, "arriving") && target->version + 1 == source->version)) {
         end_undo(&m->to);
-        status = choose_tables(m, &source->tables, NULL);
-        return status == TL_OK ? complete(m, source) : status;
+        TRY(choose_tables(m, &source->tables, NULL));
+        return complete(m, source);
     }
     if (!slot_is(target, "arriving") && target->version >= source->version)
         return error_set(TL_ALREADY_DONE, "slot %u is at shard %s already", m->said->slot,
@@ -451,6 +429,7 @@ static tl_status decide_let_go(struct move *m, const struct slot *source, const 
 static tl_status decide(struct move *m)
 {
     struct slot source, target;
+    tl_status status;
 
     TRY(begin_both(m, &source, &target));
     if (was_let_go(m, &source, &target)) {
@@ -461,7 +440,10 @@ static tl_status decide(struct move *m)
     TRY(m->to.is_restored ? end_refuse_restored(&m->to) : slot_may_leave(m, &source, &target));
     TRY(source.takes ? choose_tables(m, &source.taking, NULL)
                      : choose_tables(m, &source.tables, &target.tables));
-    return go_on(m, &source);
+    status = go_on(m, &source);
+    if (status != TL_OK)
+        slot_put_back(m);
+    return status;
 }
 
 static tl_status move(struct move *m)

@@ -9,17 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
-tl_status read_begin(tl_client *client, db **out)
+tl_status read_begin(read_call *at)
 {
     error_clear();
-    TRY(client_check(client));
-    return pool_get(client->connections, POOL_QUICK, client->config.pool_wait_ms, out);
+    TRY(client_check(at->client));
+    return pool_get(at->client->connections, POOL_QUICK, at->client->config.pool_wait_ms,
+                    &at->connection);
 }
 
-void read_end(tl_client *client, db *connection)
+void read_end(read_call *at)
 {
-    if (connection != NULL)
-        pool_put(client->connections, connection);
+    if (at->connection != NULL)
+        pool_put(at->client->connections, at->connection);
+    at->connection = NULL;
 }
 
 tl_status read_and_show(int (*fn)(void *context), void *context)
@@ -45,26 +47,20 @@ int read_again(tl_status status, unsigned *repeated)
 
 tl_status read_key(const tl_key *key, char retry_op[TL_OP_MAX + 1])
 {
-    tl_status status = key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");
-
-    if (status == TL_OK)
-        snprintf(retry_op, TL_OP_MAX + 1, "%s%s", key->op_code, TL_RETRY_SUFFIX);
-    return status;
+    TRY(key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL"));
+    snprintf(retry_op, TL_OP_MAX + 1, "%s%s", key->op_code, TL_RETRY_SUFFIX);
+    return TL_OK;
 }
 
 tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read, const char *doing,
                         db_result *rows)
 {
+    READING at = {.client = client};
     char retry_op[TL_OP_MAX + 1];
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK)
-        status = read_status(connection, read(connection, key, rows), doing);
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_key(key, retry_op));
+    return read_status(at.connection, read(at.connection, key, rows), doing);
 }
 
 tl_status read_check_words(const char *actor, const char *reason)

@@ -5,9 +5,17 @@
 #include "base/error.h"
 #include "client/client.h"
 
-/* TL_OK and a connection that read_end() gives back. */
-tl_status read_begin(tl_client *client, db **out);
-void read_end(tl_client *client, db *connection);
+typedef struct read_call {
+    tl_client *client;
+    db *connection;
+} read_call;
+
+/* Gets the connection, if there is one within pool_wait_ms. */
+tl_status read_begin(read_call *at);
+/* Gives it back; a second time does nothing. */
+void read_end(read_call *at);
+/* One that ends with its block: READING at = {.client = client}; */
+#define READING __attribute__((cleanup(read_end))) read_call
 
 /* Runs fn(context), which calls the caller's each() while the call has the connection.  Returns the
  * tl_status of fn. */

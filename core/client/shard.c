@@ -51,16 +51,14 @@ tl_status shard_check(const struct tl_client *client, db *connection, int may_be
 
 tl_status shard_installation(struct tl_client *client, char installation[SHARD_INSTALLATION])
 {
+    READING at = {.client = client};
     RESULT r = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
     installation[0] = '\0';
-    if (status == TL_OK)
-        status = read_status(connection, store_fleet_of(connection, &r),
-                             "reading which installation this is");
-    if (status == TL_OK && r.rows == 1)
+    TRY(read_begin(&at));
+    TRY(read_status(at.connection, store_fleet_of(at.connection, &r),
+                    "reading which installation this is"));
+    if (r.rows == 1)
         text_copy(installation, SHARD_INSTALLATION, db_get_text(&r, 0, FLEET_OF_INSTALLATION));
-    read_end(client, connection);
-    return status;
+    return TL_OK;
 }

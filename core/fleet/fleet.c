@@ -424,15 +424,12 @@ tl_status tl_fleet_client(tl_fleet *fleet, const char *cust_no, tl_client **clie
 
 static tl_status read_version(tl_client *client, unsigned slot, db_result *rows)
 {
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status =
-            read_status(connection, SQL_RUN(connection, rows, slot_version, .slot = db_uint(slot)),
-                        "asking whether a slot is here");
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    return read_status(at.connection,
+                       SQL_RUN(at.connection, rows, slot_version, .slot = db_uint(slot)),
+                       "asking whether a slot is here");
 }
 
 tl_status tl_fleet_confirm(tl_fleet *fleet, const char *cust_no, size_t at)

@@ -69,13 +69,10 @@ static void leave_status(shard *s, tl_status status)
 
 static tl_status read_slots(tl_client *client, db_result *rows)
 {
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    READING at = {.client = client};
 
-    if (status == TL_OK)
-        status = read_status(connection, store_slots(connection, rows), "reading the slots");
-    read_end(client, connection);
-    return status;
+    TRY(read_begin(&at));
+    return read_status(at.connection, store_slots(at.connection, rows), "reading the slots");
 }
 
 /* `look` began before the statement, so whoever wanted it before that has it. */

@@ -8,7 +8,6 @@
 #include "store/many.h"
 #include "store/mutation.h"
 
-
 enum { GRANT = 1, HOLDERS = 2, WHOLE = 4, ENDS = 8 };
 
 #define STEP_KIND_RULE(kind, word, from, to, statement, holds, share)                              \

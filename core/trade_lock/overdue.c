@@ -27,24 +27,19 @@ tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_m
 {
     char retry_op[TL_OP_MAX + 1];
     const tl_key key = {"-", "-", op_code};
+    READING at = {.client = client};
     RESULT result = DB_RESULT_INIT;
-    db *connection = NULL;
     uint64_t found;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK && overdue == NULL)
-        status = error_set(TL_INVALID, "overdue is NULL");
-    if (status == TL_OK && (late_ms < 0 || late_ms > INT64_MAX / 1000))
-        status = error_set(TL_INVALID, "late_ms is negative, or too large");
-    if (status == TL_OK)
-        status = read_key(&key, retry_op);
-    if (status == TL_OK)
-        status = look(client, connection, retry_op, op_code, late_ms * 1000, &result);
-    read_end(client, connection);
-    if (status == TL_OK) {
-        found = db_get_uint(&result, 0, 0);
-        overdue->count = found < TL_OVERDUE_MAX ? (unsigned)found : TL_OVERDUE_MAX;
-        overdue->late_ms = db_get_int(&result, 0, 1) / 1000;
-    }
-    return status;
+    TRY(read_begin(&at));
+    if (overdue == NULL)
+        return error_set(TL_INVALID, "overdue is NULL");
+    if (late_ms < 0 || late_ms > INT64_MAX / 1000)
+        return error_set(TL_INVALID, "late_ms is negative, or too large");
+    TRY(read_key(&key, retry_op));
+    TRY(look(client, at.connection, retry_op, op_code, late_ms * 1000, &result));
+    found = db_get_uint(&result, 0, 0);
+    overdue->count = found < TL_OVERDUE_MAX ? (unsigned)found : TL_OVERDUE_MAX;
+    overdue->late_ms = db_get_int(&result, 0, 1) / 1000;
+    return TL_OK;
 }

@@ -42,34 +42,29 @@ static int64_t silence_of(db *connection, const tl_view *view)
 tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn each,
                   void *context)
 {
-    char retry_op[TL_OP_MAX + 1];
+    READING at = {.client = client};
     RESULT result = DB_RESULT_INIT;
+    char retry_op[TL_OP_MAX + 1];
+    const char *op_code;
     view_inside inside;
     tl_view view;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_key(key, retry_op);
-    if (status == TL_OK)
-        status = read_status(connection,
-                             store_view(connection, key->cust_no, key->serial_no,
-                                        lane == TL_LANE_SYNC ? key->op_code : retry_op, &result),
-                             "reading the row");
-    if (status == TL_OK && result.rows == 0)
-        status = error_set(TL_NOT_FOUND, "there is no row %s %s %s", key->serial_no, key->cust_no,
-                           lane == TL_LANE_SYNC ? key->op_code : retry_op);
-    if (status == TL_OK) {
-        view_read(&view, &inside, &result, 0);
-        view.holder_silent_ms = silence_of(connection, &view);
-        view.being_decided = is_being_decided(connection, &view);
-    }
-    read_end(client, connection);
-    if (status == TL_OK)
-        each(context, &view);
-    return status;
+    TRY(read_begin(&at));
+    TRY(read_check_each(each != NULL));
+    TRY(read_key(key, retry_op));
+    op_code = lane == TL_LANE_SYNC ? key->op_code : retry_op;
+    TRY(read_status(at.connection,
+                    store_view(at.connection, key->cust_no, key->serial_no, op_code, &result),
+                    "reading the row"));
+    if (result.rows == 0)
+        return error_set(TL_NOT_FOUND, "there is no row %s %s %s", key->serial_no, key->cust_no,
+                         op_code);
+    view_read(&view, &inside, &result, 0);
+    view.holder_silent_ms = silence_of(at.connection, &view);
+    view.being_decided = is_being_decided(at.connection, &view);
+    read_end(&at);
+    each(context, &view);
+    return TL_OK;
 }
 
 /* So many rows in one statement: their payloads are in memory together. */
@@ -79,23 +74,24 @@ tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, tl_view_fn
 static tl_status show_some(tl_client *client, const tl_key *keys, size_t count, tl_view_fn each,
                            void *context, int *enough)
 {
+    READING at = {.client = client};
     RESULT result = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+    tl_status status;
 
-    if (status == TL_OK)
-        READ_REPEATED(status,
-                      read_status(connection, store_list_views(connection, keys, count, &result),
-                                  "reading rows"));
-    read_end(client, connection);
-    for (size_t row = 0; status == TL_OK && !*enough && row < result.rows; row++) {
+    TRY(read_begin(&at));
+    READ_REPEATED(status,
+                  read_status(at.connection, store_list_views(at.connection, keys, count, &result),
+                              "reading rows"));
+    TRY(status);
+    read_end(&at);
+    for (size_t row = 0; !*enough && row < result.rows; row++) {
         view_inside inside;
         tl_view view;
 
         view_read(&view, &inside, &result, row);
         *enough = each(context, &view) != 0;
     }
-    return status;
+    return TL_OK;
 }
 
 tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t count, tl_view_fn each,
