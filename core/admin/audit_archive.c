@@ -177,15 +177,8 @@ tl_status audit_lives_add(audit_lives *self, const audit_row *row, uint32_t set,
 {
     const int paid = row->is_sync && !row->repeatable && row->status == 'Y';
 
-    if (self->count == self->space) {
-        const size_t space = self->space > 0 ? self->space + self->space / 2 : 4096;
-        audit_life *grown = memory_resize(self->all, space * sizeof *grown);
-
-        if (grown == NULL)
-            return error_set(TL_NO_MEMORY, "out of memory for comparing %zu rows", space);
-        self->all = grown;
-        self->space = space;
-    }
+    if (!memory_room(&self->all, self->count, sizeof *self->all))
+        return error_set(TL_NO_MEMORY, "out of memory for comparing %zu rows", self->count);
     self->all[self->count++] = (audit_life){.key = hash_of(&row->at),
                                             .made_rev = row->made_rev,
                                             .rev = row->at.row_rev,
@@ -260,7 +253,7 @@ struct set {
     archive_dir *archive;
     archive_manifest manifest;
     audit_step *past; /* the kept steps, sorted by row and revision */
-    size_t past_count, past_space;
+    size_t past_count;
     audit_steps steps;
     size_t at; /* steps before this one belong to rows that were read */
     uint32_t row;
@@ -350,15 +343,8 @@ static tl_status take_past(void *context, const struct lines *l)
 {
     struct set *s = context;
 
-    if (s->past_count == s->past_space) {
-        const size_t space = s->past_space > 0 ? 2 * s->past_space : 1024;
-        audit_step *grown = memory_resize(s->past, space * sizeof *grown);
-
-        if (grown == NULL)
-            return error_set(TL_NO_MEMORY, "out of memory for the history in an archive");
-        s->past = grown;
-        s->past_space = space;
-    }
+    if (!memory_room(&s->past, s->past_count, sizeof *s->past))
+        return error_set(TL_NO_MEMORY, "out of memory for the history in an archive");
     take_step(&s->past[s->past_count++], l);
     return TL_OK;
 }

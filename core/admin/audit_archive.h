@@ -35,7 +35,7 @@ typedef struct audit_life {
 } audit_life;
 typedef struct audit_lives {
     audit_life *all;
-    size_t count, space;
+    size_t count;
 } audit_lives;
 tl_status audit_lives_add(audit_lives *self, const audit_row *row, uint32_t set, uint32_t number);
 void audit_lives_free(audit_lives *self);

@@ -55,7 +55,7 @@ struct channel {
 
 struct reading {
     struct channel *channels;
-    size_t count, space, first; /* first: of the operation that is read now */
+    size_t count, first; /* first: of the operation that is read now */
     int cut;             /* of that operation more was there than was looked at */
     unsigned minutes;
     enum ended_rows most;
@@ -71,16 +71,9 @@ static struct channel *channel_of(struct reading *reading, const char *op_code, 
     for (size_t i = reading->first; i < reading->count; i++)
         if (strcmp(reading->channels[i].name, name) == 0)
             return &reading->channels[i];
-    if (reading->count == reading->space) {
-        const size_t space = reading->space == 0 ? 16 : reading->space * 2;
-        struct channel *larger = memory_resize(reading->channels, space * sizeof *larger);
-
-        if (larger == NULL) {
-            error_set(TL_NO_MEMORY, "out of memory for the channels");
-            return NULL;
-        }
-        reading->channels = larger;
-        reading->space = space;
+    if (!memory_room(&reading->channels, reading->count, sizeof *reading->channels)) {
+        error_set(TL_NO_MEMORY, "out of memory for the channels");
+        return NULL;
     }
     one = &reading->channels[reading->count++];
     *one = (struct channel){.state.cut = reading->cut};

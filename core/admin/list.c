@@ -328,15 +328,8 @@ static tl_status walk_source(struct list *list)
 
 static tl_status keep_operation(struct list *list, const store_operation *operation)
 {
-    if (list->operation_count == list->operation_space) {
-        size_t space = list->operation_space == 0 ? 16 : list->operation_space * 2;
-        store_operation *larger = memory_resize(list->operations, space * sizeof *larger);
-
-        if (larger == NULL)
-            return error_set(TL_NO_MEMORY, "out of memory for listing operations");
-        list->operations = larger;
-        list->operation_space = space;
-    }
+    if (!memory_room(&list->operations, list->operation_count, sizeof *list->operations))
+        return error_set(TL_NO_MEMORY, "out of memory for listing operations");
     list->operations[list->operation_count++] = *operation;
     return TL_OK;
 }

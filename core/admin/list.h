@@ -83,7 +83,7 @@ struct list {
     int stopped, has_last;
     /* Read once: a mark that moves meanwhile would hide a row. */
     store_operation *operations;
-    size_t operation_count, operation_space;
+    size_t operation_count;
     int is_own; /* without copies: over all shards of a fleet each trade stands once */
     shard_copies copies;
     int resumes; /* `from` is where the list goes on */

@@ -40,15 +40,8 @@ static metrics_operation *operation_of(metrics_rows *rows, const char *op_code)
         if (strncmp(rows->operations[i].op_code, op_code, size) == 0 &&
             rows->operations[i].op_code[size] == '\0')
             return &rows->operations[i];
-    if (rows->count == rows->space) {
-        const size_t space = rows->space == 0 ? 16 : rows->space * 2;
-        metrics_operation *larger = memory_resize(rows->operations, space * sizeof *larger);
-
-        if (larger == NULL)
-            return NULL;
-        rows->operations = larger;
-        rows->space = space;
-    }
+    if (!memory_room(&rows->operations, rows->count, sizeof *rows->operations))
+        return NULL;
     memset(&rows->operations[rows->count], 0, sizeof *rows->operations);
     memcpy(rows->operations[rows->count].op_code, op_code, size);
     return &rows->operations[rows->count++];

@@ -43,7 +43,7 @@ typedef struct metrics_operation {
 typedef struct metrics_rows {
     int is_fit; /* the server's settings are safe for money */
     metrics_operation *operations;
-    size_t count, space;
+    size_t count;
     db_result conflicts; /* enum metrics_conflict_column */
     db_result sessions;  /* program, state, how many */
     db_result paused; /* of each that is known: channel, operation, for how long; 0: it is open */

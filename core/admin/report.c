@@ -33,7 +33,7 @@ struct report {
     tl_report_line_fn each_line;
     void *context;
     tl_report_row *rows; /* sorted */
-    size_t count, space;
+    size_t count;
     store_list_place after, end;
     shard_copies copies;
     int by_made; /* through those that were asked for in the range, not through all */
@@ -64,24 +64,13 @@ static size_t find(const struct report *self, const tl_report_row *row)
     return from;
 }
 
-static tl_status grow(struct report *self)
-{
-    const size_t space = self->space > 0 ? 2 * self->space : 64;
-    tl_report_row *grown = memory_resize(self->rows, space * sizeof *grown);
-
-    if (grown == NULL)
-        return error_set(TL_NO_MEMORY, "out of memory for the sums of a report");
-    self->rows = grown;
-    self->space = space;
-    return TL_OK;
-}
-
 static tl_status add(struct report *self, const tl_report_row *row)
 {
     const size_t at = find(self, row);
     tl_report_row *there;
 
-    TRY(self->count == self->space ? grow(self) : TL_OK);
+    if (!memory_room(&self->rows, self->count, sizeof *self->rows))
+        return error_set(TL_NO_MEMORY, "out of memory for the sums of a report");
     there = self->rows + at;
     if (at < self->count && compare(there, row) == 0) {
         there->trades += row->trades;

@@ -133,15 +133,8 @@ static tl_status add_customer(slot_customers *all, const db_result *r, size_t ro
 {
     slot_customer *one;
 
-    if (all->count == all->space) {
-        const size_t space = all->space > 0 ? 2 * all->space : 256;
-        slot_customer *more = memory_resize(all->of, space * sizeof *more);
-
-        if (more == NULL)
-            return no_memory();
-        all->of = more;
-        all->space = space;
-    }
+    if (!memory_room(&all->of, all->count, sizeof *all->of))
+        return no_memory();
     one = &all->of[all->count++];
     one->name = memory_dup_text(db_get_text(r, row, 0));
     one->quoted = memory_dup_text(db_get_text(r, row, 1));

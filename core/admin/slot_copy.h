@@ -20,7 +20,7 @@ typedef struct slot_customer {
 /* In the order of their names. */
 typedef struct slot_customers {
     slot_customer *of;
-    size_t count, space;
+    size_t count;
 } slot_customers;
 
 struct slot_table;

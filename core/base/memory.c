@@ -38,6 +38,20 @@ void *memory_larger(const void *old, size_t count, size_t space, size_t size)
     return larger;
 }
 
+int memory_room(void *array, size_t count, size_t size)
+{
+    void *old, *larger;
+
+    if (count != 0 && (count < 16 || (count & (count - 1)) != 0))
+        return 1;
+    memcpy(&old, array, sizeof old);
+    larger = memory_resize(old, (count == 0 ? 16 : 2 * count) * size);
+    if (larger == NULL)
+        return 0;
+    memcpy(array, &larger, sizeof larger);
+    return 1;
+}
+
 void *memory_dup(const void *data, size_t size)
 {
     char *copy = memory_new_array(1, size);
