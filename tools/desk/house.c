@@ -1,6 +1,7 @@
 /* Reads and decides through the operators' library, and copies what its callbacks are told. */
 #include "house.h"
 
+#include "array_room.h"
 #include "fields.h"
 #include "parts.h"
 #include "print.h"
@@ -23,16 +24,9 @@ int rows_add(void *context, const tl_view *view)
 {
     struct rows *rows = context;
 
-    if (rows->count == rows->space) {
-        const size_t space = rows->space == 0 ? PAGE_ROWS : rows->space * 2;
-        tl_view *larger = realloc(rows->views, space * sizeof *larger);
-
-        if (larger == NULL) {
-            rows->failed = TL_NO_MEMORY;
-            return 1;
-        }
-        rows->views = larger;
-        rows->space = space;
+    if (!array_room(&rows->views, rows->count, sizeof *rows->views)) {
+        rows->failed = TL_NO_MEMORY;
+        return 1;
     }
     rows->views[rows->count] = *view;
     rows->views[rows->count].payload = rows->views[rows->count].result = NULL;
@@ -191,13 +185,11 @@ tl_status listed_read(struct listed *listed, struct visit *visit, const struct r
 static int take_part(void *context, const tl_batch_part *part)
 {
     struct batch *batch = context;
-    tl_batch_part *larger = realloc(batch->part, (batch->count + 1) * sizeof *larger);
 
-    if (larger == NULL) {
+    if (!array_room(&batch->part, batch->count, sizeof *batch->part)) {
         batch->status = TL_NO_MEMORY;
         return 1;
     }
-    batch->part = larger;
     batch->part[batch->count++] = *part;
     batch->trades += part->money.trades;
     if (tl_batch_part_is_open(part))
@@ -229,16 +221,7 @@ static void *keep_block(struct trade *trade, size_t size)
 {
     void *block = NULL;
 
-    if (trade->kept_count == trade->kept_space) {
-        const size_t space = trade->kept_space == 0 ? 64 : trade->kept_space * 2;
-        void **larger = realloc(trade->kept, space * sizeof *larger);
-
-        if (larger != NULL) {
-            trade->kept = larger;
-            trade->kept_space = space;
-        }
-    }
-    if (trade->kept_count < trade->kept_space)
+    if (array_room(&trade->kept, trade->kept_count, sizeof *trade->kept))
         block = malloc(size);
     if (block == NULL)
         trade->no_memory = 1;
@@ -287,18 +270,16 @@ static int take_view(void *context, const tl_view *view)
 static void *add(struct trade *trade, void **rows, size_t *count, size_t most, const void *row,
                  size_t size, const struct record *record)
 {
-    void *larger = *rows, *mine;
+    void *mine;
 
     trade->cut |= *count == most;
     if (*count == most)
         return NULL;
-    if ((*count & (*count - 1)) == 0)
-        larger = realloc(*rows, (*count == 0 ? 1 : *count * 2) * size);
-    trade->no_memory |= larger == NULL;
-    if (larger == NULL)
+    if (!array_room(rows, *count, size)) {
+        trade->no_memory = 1;
         return NULL;
-    *rows = larger;
-    mine = memcpy((char *)larger + *count * size, row, size);
+    }
+    mine = memcpy((char *)*rows + *count * size, row, size);
     record_keep(record, mine, keep, trade);
     *count += !trade->no_memory;
     return mine;

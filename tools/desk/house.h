@@ -17,7 +17,7 @@
 /* Rows without payload and result. */
 struct rows {
     tl_view *views;
-    size_t count, space;
+    size_t count;
     int more; /* there are more behind them, or may be */
     char next[TL_NEXT_TEXT];
     /* Of what waits. */
@@ -99,7 +99,7 @@ struct trade {
     int64_t as_of_us; /* 0: as it is */
     /* Own memory. */
     void **kept;
-    size_t kept_count, kept_space;
+    size_t kept_count;
     int no_memory;
 };
 

@@ -1,6 +1,7 @@
 /* The page Reports: how many trades a day, and their money, of some days. */
 #include "parts.h"
 
+#include "array_room.h"
 #include "moment.h"
 #include "print.h"
 
@@ -37,11 +38,9 @@ struct report {
 static int take_row(void *context, const tl_report_row *row)
 {
     struct report *report = context;
-    struct told *larger = realloc(report->rows, (report->count + 1) * sizeof *larger);
 
-    if (larger == NULL)
+    if (!array_room(&report->rows, report->count, sizeof *report->rows))
         return report->failed = 1;
-    report->rows = larger;
     report->rows[report->count++] = (struct told){*row, report->visit->shard};
     return 0;
 }

@@ -1,6 +1,8 @@
 /* Takes uploads apart.  Keeps bytes in memory, and looks at none of the file's. */
 #include "upload.h"
 
+#include "array_room.h"
+
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,16 +61,9 @@ static void take_file(struct upload *upload, const char *data, size_t size)
         upload->too_big = 1;
         return;
     }
-    if (upload->size + size > upload->space) {
-        const size_t space = (upload->size + size) * 2;
-        char *larger = realloc(upload->file, space);
-
-        if (larger == NULL) {
-            upload->failed = 1;
-            return;
-        }
-        upload->file = larger;
-        upload->space = space;
+    if (!text_room(&upload->file, &upload->space, upload->size + size)) {
+        upload->failed = 1;
+        return;
     }
     memcpy(upload->file + upload->size, data, size);
     upload->size += size;

@@ -1,6 +1,7 @@
 /* tradelock exporter: what waits in the database, or in all shards of a fleet, for Prometheus.  Each
  * scrape opens a client of its own, so a server that was away, restarted or restored is seen as it is
  * now. */
+#include "array_room.h"
 #include "command.h"
 #include "log_print.h"
 #include "metrics_server.h"
@@ -68,15 +69,8 @@ static int add_text(void *to, const char *from, size_t size)
 {
     printed *t = to;
 
-    if (t->size + size > t->space) {
-        const size_t space = (t->size + size) * 2;
-        char *larger = realloc(t->data, space);
-
-        if (larger == NULL)
-            return -1;
-        t->data = larger;
-        t->space = space;
-    }
+    if (!text_room(&t->data, &t->space, t->size + size))
+        return -1;
     if (size > 0)
         memcpy(t->data + t->size, from, size);
     t->size += size;
@@ -105,12 +99,9 @@ static exporter_fleet *exporter_fleet_new(exporter_page_fn read, exporter_page_f
 /* 0; -1: out of memory. */
 static int exporter_fleet_add(exporter_fleet *self, const char *name, void *of_shard)
 {
-    site **larger = realloc(self->sites, (self->count + 1) * sizeof *larger);
     site *one = calloc(1, sizeof *one);
 
-    if (larger != NULL)
-        self->sites = larger;
-    if (larger == NULL || one == NULL) {
+    if (one == NULL || !array_room(&self->sites, self->count, sizeof *self->sites)) {
         free(one);
         return -1;
     }
@@ -204,22 +195,20 @@ static void read_all(exporter_fleet *self, char *late)
 
 static metric *find_metric(exporter_fleet *self, const char *name, size_t size, size_t from)
 {
-    metric *larger;
+    metric *one;
 
     if (size >= NAME_SPACE)
         return NULL;
     for (size_t i = 0; i < self->metrics_count; i++)
         if (strncmp(self->metrics[i].name, name, size) == 0 && self->metrics[i].name[size] == '\0')
             return &self->metrics[i];
-    larger = realloc(self->metrics, (self->metrics_count + 1) * sizeof *larger);
-    if (larger == NULL)
+    if (!array_room(&self->metrics, self->metrics_count, sizeof *self->metrics))
         return NULL;
-    self->metrics = larger;
-    larger += self->metrics_count++;
-    memset(larger, 0, sizeof *larger);
-    memcpy(larger->name, name, size);
-    larger->from = from;
-    return larger;
+    one = &self->metrics[self->metrics_count++];
+    memset(one, 0, sizeof *one);
+    memcpy(one->name, name, size);
+    one->from = from;
+    return one;
 }
 
 /* name{a="b"} 1 and name 1 get the label; the line has its end. */
@@ -500,12 +489,9 @@ struct shards {
 static int take_shard(void *context, const char *name)
 {
     struct shards *all = context;
-    struct shard_exporter **larger = realloc(all->list, (all->count + 1) * sizeof *larger);
     struct shard_exporter *one = calloc(1, sizeof *one);
 
-    if (larger != NULL)
-        all->list = larger;
-    if (larger == NULL || one == NULL) {
+    if (one == NULL || !array_room(&all->list, all->count, sizeof *all->list)) {
         free(one);
         all->failed = 1;
         return 1;

@@ -1,6 +1,7 @@
 /* Goes over the shards of a fleet: opens each, says which is missing, and names each in rows. */
 #include "fleet.h"
 
+#include "array_room.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -30,13 +31,8 @@ static struct fleet {
 
 static int add(struct fleet *to, const char *name)
 {
-    struct shard *larger = realloc(to->shard, (to->count + 1) * sizeof *larger);
-
-    if (larger == NULL) {
-        fputs("tradelock: out of memory\n", stderr);
-        exit(EXIT_INTERNAL);
-    }
-    to->shard = larger;
+    if (!array_room(&to->shard, to->count, sizeof *to->shard))
+        out_of_memory();
     to->shard[to->count] = (struct shard){.client = NULL};
     snprintf(to->shard[to->count].name, sizeof to->shard[0].name, "%s", name);
     to->now = ++to->count;

@@ -1,7 +1,9 @@
 /* Compares what the shards say of their slots and trades.  Reads only. */
 #include "fleet_check.h"
 
+#include "array_room.h"
 #include "fleet.h"
+#include "print.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -122,7 +124,7 @@ struct search {
     size_t here; /* the shard whose customers are looked at */
     unsigned slot;
     struct customer *customer; /* those that may stand where they may not */
-    size_t count, space;
+    size_t count;
     tl_status status;
     size_t failed; /* the shard that could not be asked */
     char why[SENTENCE];
@@ -150,17 +152,8 @@ static int take_customer(void *context, const tl_slot_customer *one)
 
     if (one->slot >= TL_FLEET_SLOTS || !is_looked_at(s->map, s->here, one->slot))
         return 0;
-    if (s->count == s->space) {
-        struct customer *larger;
-
-        s->space = s->space > 0 ? 2 * s->space : 64;
-        larger = realloc(s->customer, s->space * sizeof *larger);
-        if (larger == NULL) {
-            fputs("tradelock: out of memory\n", stderr);
-            exit(EXIT_INTERNAL);
-        }
-        s->customer = larger;
-    }
+    if (!array_room(&s->customer, s->count, sizeof *s->customer))
+        out_of_memory();
     s->customer[s->count].slot = one->slot;
     snprintf(s->customer[s->count++].cust_no, sizeof s->customer->cust_no, "%s", one->cust_no);
     return 0;

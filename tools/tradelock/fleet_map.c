@@ -2,6 +2,7 @@
 #include "fleet_map.h"
 
 #include "fleet.h"
+#include "print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +39,8 @@ int fleet_map_read(struct fleet_map *map)
 {
     map->count = fleet_size();
     map->shard = calloc(map->count, sizeof *map->shard);
-    if (map->shard == NULL) {
-        fputs("tradelock: out of memory\n", stderr);
-        exit(EXIT_INTERNAL);
-    }
+    if (map->shard == NULL)
+        out_of_memory();
     return fleet_each(0, read_one, map);
 }
 
@@ -82,10 +81,8 @@ size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
     tl_slot_claim *claims = calloc(map->count + 1, sizeof *claims);
     size_t owner;
 
-    if (claims == NULL) {
-        fputs("tradelock: out of memory\n", stderr);
-        exit(EXIT_INTERNAL);
-    }
+    if (claims == NULL)
+        out_of_memory();
     for (size_t i = 0; i < map->count; i++) {
         const struct fleet_slot *one = slot < TL_FLEET_SLOTS ? &map->shard[i].slot[slot] : NULL;
 

@@ -4,6 +4,7 @@
  */
 #include "list_print.h"
 
+#include "array_room.h"
 #include "command.h"
 #include "fields.h"
 #include "fleet.h"
@@ -57,13 +58,8 @@ static int take_part(void *context, const tl_batch_part *part)
         same->money.trades += part->money.trades;
         tl_sum_add(same->money.sum_minor, part->money.sum_minor);
     } else {
-        tl_batch_part *larger = realloc(totals->part, (totals->count + 1) * sizeof *larger);
-
-        if (larger == NULL) {
-            fputs("tradelock: out of memory\n", stderr);
-            exit(EXIT_INTERNAL);
-        }
-        totals->part = larger;
+        if (!array_room(&totals->part, totals->count, sizeof *totals->part))
+            out_of_memory();
         totals->part[totals->count++] = *part;
     }
     totals->trades += part->money.trades;
@@ -208,12 +204,6 @@ struct output {
     struct batch_totals batch;
     json_t *ends; /* how each shard's list ended */
 };
-
-static void out_of_memory(void)
-{
-    fputs("tradelock: out of memory\n", stderr);
-    exit(EXIT_INTERNAL);
-}
 
 /* One line; the last column is not padded. */
 static void print_line(const struct output *output, const char *const *cells)

@@ -1,6 +1,7 @@
 /* Finds the trades of one change of many, and shows what it would do.  Only reads. */
 #include "many.h"
 
+#include "array_room.h"
 #include "fields.h"
 #include "fleet.h"
 #include "judge.h"
@@ -18,16 +19,9 @@ tl_key seen_key(const struct seen *seen)
 
 int many_add(struct many *self, const struct seen *row)
 {
-    if (self->bulk.count == self->space) {
-        const size_t space = self->space > 0 ? 2 * self->space : 256;
-        struct seen *rows = realloc(self->rows, space * sizeof *rows);
-
-        if (rows == NULL) {
-            self->status = tl_error_report(TL_NO_MEMORY, "out of memory for the trades");
-            return 0;
-        }
-        self->rows = rows;
-        self->space = space;
+    if (!array_room(&self->rows, self->bulk.count, sizeof *self->rows)) {
+        self->status = tl_error_report(TL_NO_MEMORY, "out of memory for the trades");
+        return 0;
     }
     self->rows[self->bulk.count++] = *row;
     return 1;

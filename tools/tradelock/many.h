@@ -27,7 +27,6 @@ struct many {
     const char *reasons[MANY_APART], *words[MANY_APART]; /* in JSON, and for people */
     uint64_t limit, apart[MANY_APART];
     struct seen *rows;
-    size_t space;
     uint64_t *of_shard;
     tl_status status; /* of what was asked meanwhile */
 };

@@ -18,7 +18,7 @@
 
 #define PAIR_WIDTH 16
 
-static void out_of_memory(void)
+void out_of_memory(void)
 {
     fputs("tradelock: out of memory\n", stderr);
     exit(EXIT_INTERNAL);

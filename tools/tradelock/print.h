@@ -8,6 +8,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
+/* Says so, and ends the program. */
+void out_of_memory(void) __attribute__((noreturn));
+
 /* "2026-03-01T09:30:00.125Z"; "" for 0. */
 #define TIME_TEXT (TL_SPAN_TEXT + 1)
 const char *time_text(char to[TIME_TEXT], int64_t us);

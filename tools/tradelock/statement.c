@@ -287,8 +287,7 @@ int statement_sort(struct statement *self, const size_t *place, size_t places, s
                 payments[at++] = self->payments[i];
     }
     first[places] = at;
-    free(self->payments);
-    self->payments = payments;
-    self->space = count + 1;
+    memcpy(self->payments, payments, count * sizeof *payments);
+    free(payments);
     return 0;
 }

@@ -32,7 +32,7 @@ struct statement {
     const char *channel; /* that paid; NULL: not said */
     /* Own memory. */
     char **texts;
-    size_t text_count, text_space, space;
+    size_t text_count;
     struct statement_fit *fits; /* of each payment, while trades are looked for */
 };
 

@@ -2,6 +2,7 @@
  * file. */
 #include "statement_read.h"
 
+#include "array_room.h"
 #include "print.h"
 
 #include <tradelock/layer.h>
@@ -77,20 +78,9 @@ void misread(struct reading *r, const char *format, ...)
 const char *keep_text(struct reading *r, const char *data, size_t size)
 {
     struct statement *to = r->to;
-    char *text = malloc(size + 1);
+    const int has_room = array_room(&to->texts, to->text_count, sizeof *to->texts);
+    char *text = has_room ? malloc(size + 1) : NULL;
 
-    if (text != NULL && to->text_count == to->text_space) {
-        size_t space = to->text_space > 0 ? to->text_space * 2 : 256;
-        char **texts = realloc(to->texts, space * sizeof *texts);
-
-        if (texts == NULL) {
-            free(text);
-            text = NULL;
-        } else {
-            to->texts = texts;
-            to->text_space = space;
-        }
-    }
     if (text == NULL) {
         refuse(r, "out of memory");
         return NULL;
@@ -338,16 +328,9 @@ static void add_payment(struct reading *r, const tl_payment *payment)
     if (r->rules.most > 0 && to->count == r->rules.most)
         refuse(r, "there are more than %s payments, and no more are taken here",
                COUNT_TEXT(r->rules.most));
-    if (to->count == to->space) {
-        size_t space = to->space > 0 ? to->space * 2 : 256;
-        tl_payment *payments = realloc(to->payments, space * sizeof *payments);
-
-        if (payments == NULL) {
-            refuse(r, "out of memory");
-            return;
-        }
-        to->payments = payments;
-        to->space = space;
+    if (!array_room(&to->payments, to->count, sizeof *to->payments)) {
+        refuse(r, "out of memory");
+        return;
     }
     if (r->problem[0] == '\0')
         to->payments[to->count++] = *payment;

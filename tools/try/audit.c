@@ -2,6 +2,8 @@
  * trades in memory. */
 #include "audit.h"
 
+#include "array_room.h"
+
 #include <tradelock/money.h>
 
 #include <jansson.h>
@@ -20,11 +22,8 @@ static size_t count;
 
 void audit_note(const char *title, const char *where)
 {
-    struct tried *more = realloc(all, (count + 1) * sizeof *all);
-
-    if (more == NULL)
+    if (!array_room(&all, count, sizeof *all))
         abort();
-    all = more;
     all[count] = (struct tried){.state = the_plan->state, .title = title};
     snprintf(all[count].key, sizeof all[count].key, "%s", the_plan->channel_key);
     snprintf(all[count].where, sizeof all[count].where, "%s", where);
