@@ -190,6 +190,26 @@ TEST_IN(test_memory, clear, NULL)
     memory_free(NULL);
 }
 
+/* An array keeps what it has while it grows, and when it cannot. */
+TEST_IN(test_array_grows, clear, NULL)
+{
+    unsigned *array = NULL;
+    size_t count = 0;
+
+    while (count < 1000) {
+        assert_true(memory_room(&array, count, sizeof *array));
+        array[count] = (unsigned)count;
+        count++;
+    }
+    count = 512; /* at which it would grow */
+    setenv("TL_FAULT_ALLOC", "1", 1);
+    fault_reload();
+    assert_false(memory_room(&array, count, sizeof *array));
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(array[i], i);
+    memory_free(array);
+}
+
 /* Whichever allocation fails, the buffer says so at the end and holds no half of it. */
 TEST_IN(test_buffer_without_memory, clear, NULL)
 {
