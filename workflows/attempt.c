@@ -400,7 +400,7 @@ tl_cancel_result attempt_cancel(attempt *a, int64_t timeout_ms)
     }
 }
 
-tl_status attempt_prepare(void *context, struct st_mysql *connection)
+tl_status attempt_sql_prepare(void *context, struct st_mysql *connection)
 {
     attempt *a = context;
     const tl_workflow *w = &a->workflow->given;
@@ -412,7 +412,7 @@ tl_status attempt_prepare(void *context, struct st_mysql *connection)
     return status;
 }
 
-tl_status attempt_apply_success(void *context, struct st_mysql *connection)
+tl_status attempt_sql_success(void *context, struct st_mysql *connection)
 {
     attempt *a = context;
     const tl_workflow *w = &a->workflow->given;

@@ -55,9 +55,9 @@ tl_execute_result attempt_send_end(attempt *a, tl_execute_result answer, int64_t
 tl_query_result attempt_query(attempt *a, int64_t timeout_ms);
 tl_cancel_result attempt_cancel(attempt *a, int64_t timeout_ms);
 
-/* A tl_tx_fn each, with the attempt as context.  attempt_prepare() empties the reply each time. */
-tl_status attempt_prepare(void *context, struct st_mysql *connection);
-tl_status attempt_apply_success(void *context, struct st_mysql *connection);
+/* A tl_tx_fn each, with the attempt as context.  attempt_sql_prepare() empties the reply each time. */
+tl_status attempt_sql_prepare(void *context, struct st_mysql *connection);
+tl_status attempt_sql_success(void *context, struct st_mysql *connection);
 
 /* Has a book callback write its lines into the attempt's book, from the start.  If it cannot, the
  * book is one that is not written. */

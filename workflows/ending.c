@@ -95,7 +95,7 @@ static tl_status succeed(ending *e)
         return tl_lock_finish_book(e->lock, &e->what, e->attempt->book, commit_ms);
     }
     if (w->sql_success != NULL)
-        return tl_lock_finish_with(e->lock, &e->what, attempt_apply_success, e->attempt, commit_ms);
+        return tl_lock_finish_with(e->lock, &e->what, attempt_sql_success, e->attempt, commit_ms);
     return tl_lock_finish(e->lock, &e->what);
 }
 

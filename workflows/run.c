@@ -211,7 +211,7 @@ static tl_status ask_for(struct tl_run *run, int64_t wait_ms)
         return tl_lock_ask_book(run->lock, run->attempt.book, wait_ms);
     }
     if (w->sql_prepare != NULL)
-        return tl_lock_ask_with(run->lock, attempt_prepare, &run->attempt, wait_ms);
+        return tl_lock_ask_with(run->lock, attempt_sql_prepare, &run->attempt, wait_ms);
     return tl_lock_ask(run->lock, wait_ms);
 }
 
