@@ -1006,7 +1006,7 @@ void restored_look_whether_kept(void *context, db *connection)
     pthread_mutex_unlock(&all->mutex);
 }
 
-/* Until the next look that succeeds. */
+/* Until the next look that succeeds, and began after this moment. */
 static void distrust(restored_servers *all, const db_server *server)
 {
     struct met_server *here;
@@ -1015,6 +1015,7 @@ static void distrust(restored_servers *all, const db_server *server)
     here = met_of(all, server);
     if (here != NULL) {
         here->may_lack = 1;
+        here->found_at = all->looks;
         judge_all(all, here);
     }
     pthread_mutex_unlock(&all->mutex);
