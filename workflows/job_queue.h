@@ -1,6 +1,16 @@
 /*
- * The claimed trades of a worker that wait for a thread, first in, first out; and how many to claim
- * ahead.
+ * The claimed trades of a worker, each with its state; and how many to claim ahead.
+ *
+ *     state     the trade                                            leaves it
+ *     FREE      none: the place is free                              claimed: QUEUED
+ *     QUEUED    waits for a thread, first in, first out              taken, or stuck: BEGUN
+ *     BEGUN     a thread makes its attempt, or gives it back, or     over: FREE
+ *               its ending was handed over and is being written      given up: RETURNED
+ *     RETURNED  its ending was given up, as when the books refused   taken: BEGUN
+ *               it; waits for a thread, before all that is queued
+ *
+ * Threads are counted for themselves: one that handed its trade over is busy until it is back,
+ * though the trade may be over by then.
  *
  * A claim costs nearly the same for one trade as for sixteen.  So while the attempts of an
  * operation are short, a worker claims what its threads are likely to end in the next JOB_AHEAD_MS.
@@ -15,7 +25,7 @@
 #ifndef TL_WORKFLOWS_JOB_QUEUE_H
 #define TL_WORKFLOWS_JOB_QUEUE_H
 
-#include "registry.h"
+#include "compensate.h"
 
 #include <tradelock/lane.h>
 
@@ -24,26 +34,42 @@
 /* A trade that has waited for so long will not be run soon: its threads are stuck. */
 #define JOB_STUCK_MS 200
 
+typedef enum job_state { JOB_FREE, JOB_QUEUED, JOB_BEGUN, JOB_RETURNED } job_state;
+
 typedef struct job {
+    job_state state;
+    struct job *next; /* of those that are free, or of those that wait for a thread */
+    struct tl_worker *worker;
     const workflow *of;
     tl_lock *lock;
     int64_t since_ms; /* when it was queued */
-    unsigned era;     /* of the worker, see there */
+    int hangs;        /* it was in flight when the last wait for all was given up */
+    later_item *item; /* RETURNED, and while that is run */
+    compensate_calls calls;
 } job;
 
 /* How long the attempts of one operation take. */
 typedef struct job_kind {
     const workflow *of;
     int64_t mean_us;  /* the last eight count most */
-    unsigned running; /* on threads */
-    unsigned claimed; /* queued, on threads, and handed over: their endings are being written */
+    unsigned running; /* threads */
+    unsigned claimed; /* trades in any state */
 } job_kind;
+typedef struct job_kinds {
+    job_kind of[WORKFLOWS_MAX];
+    unsigned count;
+} job_kinds;
+
+/* What waits, what threads run, and what was handed over. */
+#define JOBS_MAX (5 * TL_CLAIM_MAX)
 
 typedef struct job_queue {
-    job jobs[TL_CLAIM_MAX + JOB_AHEAD_MOST];
-    unsigned count;
-    job_kind kinds[WORKFLOWS_MAX];
-    unsigned kind_count;
+    job places[JOBS_MAX];
+    job *free, *waiting;
+    unsigned in_flight; /* trades in any state */
+    unsigned hung;      /* of these */
+    unsigned busy;      /* threads, and trades that wait for one */
+    job_kinds kinds;
 } job_queue;
 
 /* How long what is claimed may be held: its max_hold, and as long again once a send was armed.  0:
@@ -51,24 +77,24 @@ typedef struct job_queue {
 int64_t job_queue_longest_ms(const job_queue *queue);
 void job_queue_init(job_queue *queue);
 /* Needs: no more jobs than job_queue_room() allowed. */
-void job_queue_add(job_queue *queue, const job *added);
+job *job_queue_add(job_queue *queue, const workflow *of, tl_lock *lock, int64_t now_ms);
 /* The worker serves this operation, though nothing of it was claimed yet. */
 void job_queue_know(job_queue *queue, const workflow *of);
-/* The first one whose operation may have one more of so many threads.  0: there is none.  Else a
+/* The first one whose operation may have one more of so many threads.  NULL: there is none.  Else a
  * thread runs it now, and says job_queue_ran() when it is over. */
-int job_queue_take(job_queue *queue, unsigned threads, job *taken);
-/* 0: there is none that waits for a thread in vain.  Else it is taken out, and nobody runs it.  Of
+job *job_queue_take(job_queue *queue, unsigned threads);
+/* NULL: there is none that waits for a thread in vain.  Else it is begun, and no thread runs it.  Of
  * the operations that keep the threads busy nothing is claimed ahead then, until many of their jobs
  * were short again. */
-int job_queue_take_stuck(job_queue *queue, int64_t now_ms, job *taken);
-/* Whether this operation may have one more of so many threads. */
-int job_queue_may_run(job_queue *queue, const workflow *of, unsigned threads);
-/* A thread goes on with a job that had left its thread, and says job_queue_ran(). */
-void job_queue_resume(job_queue *queue, const workflow *of);
-/* The job of this operation left its thread after took_us. */
+job *job_queue_take_stuck(job_queue *queue, int64_t now_ms);
+/* A thread is to go on with it. */
+void job_queue_return(job_queue *queue, job *returned, later_item *item);
+/* A thread is done with a job of this operation, after took_us. */
 void job_queue_ran(job_queue *queue, const workflow *of, int64_t took_us);
-/* A trade of this operation that was claimed is no more; after job_queue_ran() or before. */
-void job_queue_over(job_queue *queue, const workflow *of);
+/* The trade is no more; after job_queue_ran() or before. */
+void job_queue_over(job_queue *queue, job *over);
+/* All that is in flight hangs: how many those are. */
+unsigned job_queue_hang(job_queue *queue);
 
 /* Whether the threads are likely to end a job of this operation soon, so that others may be claimed
  * ahead. */
@@ -79,6 +105,6 @@ unsigned job_queue_room(job_queue *queue, const workflow *of, unsigned threads);
 /* Whether threads are idle, but for other operations only. */
 int job_queue_is_held_back(job_queue *queue, const workflow *of, unsigned threads);
 /* Whether a trade of this operation is claimed. */
-int job_queue_has(const job_queue *queue, const workflow *of);
+int job_queue_has(job_queue *queue, const workflow *of);
 
 #endif

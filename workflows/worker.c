@@ -45,6 +45,11 @@
  * own.  After a death all of them are suspects. */
 #define HANDED_MOST TL_CLAIM_MAX
 
+/* Until the worker is stopped, few are busy, or few are in flight. */
+enum until { UNTIL_STOP, UNTIL_FREE, UNTIL_ALONE };
+
+enum stage { WORKS, STOPPING, OVER };
+
 struct tl_worker {
     /* Fixed after the start. */
     tl_workflows *workflows;
@@ -61,14 +66,9 @@ struct tl_worker {
     pthread_t runners[TL_CLAIM_MAX];
     unsigned threads, runners_started;
     job_queue queue;
-    struct holding *returned; /* by handed-over endings: what waits for the database */
-    unsigned in_flight;       /* trades that are claimed: queued, on threads, and handed over */
-    unsigned busy;            /* without those whose endings were handed over */
-    unsigned hung, era; /* in flight since before this era, which began when the last wait for them
-                           was given up */
-    unsigned awaited;   /* the claimer sleeps until no more than these are busy, */
-    int awaits_all;     /* or in flight */
-    int stopping, closing, over;
+    enum until until; /* the claimer sleeps, */
+    unsigned awaited; /* and how many are not in its way */
+    enum stage stage;
     tl_status status; /* why the worker is over */
     int64_t round_ms; /* when a round of claiming ended last, or the first began */
     int claims_fail;  /* the last round ended with an error */
@@ -113,18 +113,6 @@ static void begin_work(const tl_lock *lock)
         (void)tl_work_begin();
 }
 
-/* A claimed trade, from the thread to its end. */
-typedef struct holding {
-    struct holding *next; /* in worker->returned */
-    later_item *item;     /* which returned */
-    tl_worker *worker;
-    const workflow *of;
-    tl_lock *lock;
-    compensate_calls calls;
-    unsigned era;
-    int is_own; /* of a runner's stack */
-} holding;
-
 static void unlock(tl_worker *const *worker)
 {
     pthread_mutex_unlock(&(*worker)->mutex);
@@ -138,7 +126,7 @@ static void unlock(tl_worker *const *worker)
 static int may_hand_over(tl_worker *worker)
 {
     LOCKED(worker);
-    return worker->in_flight < worker->busy + HANDED_MOST;
+    return worker->queue.in_flight < worker->queue.busy + HANDED_MOST;
 }
 
 static unsigned room_for(tl_worker *worker, const workflow *of)
@@ -169,200 +157,144 @@ static int64_t longest_ms(tl_worker *worker)
 static unsigned flying(tl_worker *worker)
 {
     LOCKED(worker);
-    return worker->in_flight;
+    return worker->queue.in_flight;
 }
 
 static unsigned count_busy(tl_worker *worker)
 {
     LOCKED(worker);
-    return worker->busy;
+    return worker->queue.busy;
 }
 
 static int something_hangs(tl_worker *worker)
 {
     LOCKED(worker);
-    return worker->hung > 0;
+    return worker->queue.hung > 0;
 }
 
 static int is_stopping(tl_worker *worker)
 {
     LOCKED(worker);
-    return worker->stopping;
+    return worker->stage != WORKS;
 }
 
-/* Needs: worker->mutex held. */
+/* Whether the claimer has to sleep on.  Needs: worker->mutex held. */
 static int is_awaited(const tl_worker *worker)
 {
-    return (worker->awaits_all ? worker->in_flight : worker->busy) > worker->awaited;
+    if (worker->stage != WORKS)
+        return 0;
+    return worker->until == UNTIL_STOP ||
+           (worker->until == UNTIL_ALONE ? worker->queue.in_flight : worker->queue.busy) >
+               worker->awaited;
 }
 
 /* Needs: worker->mutex held. */
 static void tell_change(tl_worker *worker)
 {
-    if (!is_awaited(worker) || worker->stopping)
+    if (!is_awaited(worker))
         pthread_cond_broadcast(&worker->changed);
 }
 
-/* Needs: worker->mutex held. */
-static void leave_flight(tl_worker *worker, const workflow *of, unsigned era)
+/* On any thread.  Once nothing is in flight the worker may be freed. */
+static void job_over(void *context, tl_status status)
 {
-    job_queue_over(&worker->queue, of);
-    worker->in_flight--;
-    worker->hung -= era != worker->era;
+    job *over = context;
+    tl_worker *worker = over->worker;
+
+    tl_lock_free(over->lock);
+    LOCKED(worker);
+    count_ending(&worker->counts, status);
+    worker->counts.queries += over->calls.queries;
+    worker->counts.cancels += over->calls.cancels;
+    worker->counts.sends += over->calls.sends;
+    job_queue_over(&worker->queue, over);
     tell_change(worker);
 }
 
-/* On any thread.  Once nothing is in flight the worker may be freed. */
-static void holding_over(void *context, tl_status status)
+/* Called when what was handed over is given up.  A runner goes on with it, so that the thread of
+ * later.c serves others. */
+static void job_returns(void *context, later_item *item)
 {
-    holding *held = context;
-    tl_worker *worker = held->worker;
+    job *returned = context;
+    tl_worker *worker = returned->worker;
 
-    tl_lock_free(held->lock);
-    pthread_mutex_lock(&worker->mutex);
-    count_ending(&worker->counts, status);
-    worker->counts.queries += held->calls.queries;
-    worker->counts.cancels += held->calls.cancels;
-    worker->counts.sends += held->calls.sends;
-    leave_flight(worker, held->of, held->era);
-    if (!held->is_own)
-        free(held);
-    pthread_mutex_unlock(&worker->mutex);
-}
-
-/* Called when what was handed over is given up, as when the books refused it.  A runner goes on
- * with it, so that the thread of later.c serves others. */
-static void holding_returns(void *context, later_item *item)
-{
-    holding *held = context;
-    tl_worker *worker = held->worker;
-    holding **last = &worker->returned;
-
-    pthread_mutex_lock(&worker->mutex);
-    while (*last != NULL)
-        last = &(*last)->next;
-    held->item = item;
-    *last = held;
-    worker->busy++;
+    LOCKED(worker);
+    job_queue_return(&worker->queue, returned, item);
     pthread_cond_signal(&worker->work);
-    pthread_mutex_unlock(&worker->mutex);
 }
 
 /* The thread is done with a job that it began then. */
 static void job_ran(tl_worker *worker, const workflow *of, int64_t since_us)
 {
     LOCKED(worker);
-    worker->busy--;
     job_queue_ran(&worker->queue, of, schedule_now_us() - since_us);
     tell_change(worker);
 }
 
-static void give_back(tl_worker *worker, const job *unbegun)
+static void give_back(job *unbegun)
 {
     tl_status status;
 
     begin_work(unbegun->lock);
     status = compensate_give_back(unbegun->lock);
-    tl_lock_free(unbegun->lock);
     tl_work_end(0);
-    pthread_mutex_lock(&worker->mutex);
-    count_ending(&worker->counts, status);
-    leave_flight(worker, unbegun->of, unbegun->era);
-    pthread_mutex_unlock(&worker->mutex);
+    job_over(unbegun, status);
 }
 
-static void run_attempt(holding *held)
+static void attempt(job *begun)
 {
-    tl_worker *worker = held->worker;
+    tl_worker *worker = begun->worker;
     compensate_call call = {.client = worker->client,
-                            .lock = held->lock,
-                            .of = held->of,
-                            .calls = &held->calls,
-                            .over = holding_over,
-                            .hand_back = holding_returns,
-                            .context = held};
+                            .lock = begun->lock,
+                            .of = begun->of,
+                            .calls = &begun->calls,
+                            .over = job_over,
+                            .hand_back = job_returns,
+                            .context = begun};
 
-    if (!held->is_own && may_hand_over(worker))
+    if (may_hand_over(worker))
         call.all = &worker->workflows->later;
-    begin_work(held->lock);
+    begin_work(begun->lock);
     compensate(&call);
     tl_work_end(0);
 }
 
-/* A job that is late is given back. */
-static void run_job(tl_worker *worker, const job *next)
+/* A job that is late is given back: half of its hold is over, as in a process that was stopped, and
+ * what is left might not do.  The claim's own answer may have come late, so the queue's time says
+ * too little.  The trade may be over before the thread is back. */
+static void run_job(job *next)
 {
-    const int64_t since_us = schedule_now_us();
-    holding own, *held;
-
-    /* Half of the hold is over, as in a process that was stopped: what is left might not do.  The
-     * claim's own answer may have come late, so the queue's time says too little. */
-    if (tl_lock_remaining_ms(next->lock) < next->of->given.policy.max_hold_ms / 2) {
-        give_back(worker, next);
-    } else {
-        held = workflow_memory(sizeof *held);
-        if (held == NULL)
-            held = &own;
-        *held = (holding){.worker = worker,
-                          .of = next->of,
-                          .lock = next->lock,
-                          .era = next->era,
-                          .is_own = held == &own};
-        run_attempt(held);
-    }
-    job_ran(worker, next->of, since_us);
-}
-
-static void run_returned(tl_worker *worker, holding *held)
-{
-    const workflow *of = held->of; /* who runs it frees what it returned in */
+    tl_worker *worker = next->worker;
+    const workflow *of = next->of;
     const int64_t since_us = schedule_now_us();
 
-    held->item->run(held->item);
+    if (next->item != NULL)
+        next->item->run(next->item);
+    else if (tl_lock_remaining_ms(next->lock) < of->given.policy.max_hold_ms / 2)
+        give_back(next);
+    else
+        attempt(next);
     job_ran(worker, of, since_us);
 }
 
-/* The first one whose operation may have one more thread.  Needs: worker->mutex held. */
-static holding *take_returned(tl_worker *worker)
+/* NULL: there will be no more. */
+static job *next_job(tl_worker *worker)
 {
-    holding **link = &worker->returned, *held;
+    job *next;
 
-    while (*link != NULL && !job_queue_may_run(&worker->queue, (*link)->of, worker->threads))
-        link = &(*link)->next;
-    held = *link;
-    if (held == NULL)
-        return NULL;
-    *link = held->next;
-    held->next = NULL;
-    job_queue_resume(&worker->queue, held->of);
-    return held;
-}
-
-/* Waits for something to run: *held, or *next if that is NULL.  0: there will be no more. */
-static int next_job(tl_worker *worker, holding **held, job *next)
-{
-    int found;
-
-    pthread_mutex_lock(&worker->mutex);
-    while ((*held = take_returned(worker)) == NULL &&
-           !(found = job_queue_take(&worker->queue, worker->threads, next)) && !worker->closing)
+    LOCKED(worker);
+    while ((next = job_queue_take(&worker->queue, worker->threads)) == NULL &&
+           worker->stage != OVER)
         pthread_cond_wait(&worker->work, &worker->mutex);
-    pthread_mutex_unlock(&worker->mutex);
-    return *held != NULL || found;
+    return next;
 }
 
 static void *runner_main(void *argument)
 {
-    tl_worker *worker = argument;
-    holding *held;
-    job next;
+    job *next;
 
-    while (next_job(worker, &held, &next)) {
-        if (held != NULL)
-            run_returned(worker, held);
-        else
-            run_job(worker, &next);
-    }
+    while ((next = next_job(argument)) != NULL)
+        run_job(next);
     return NULL;
 }
 
@@ -372,14 +304,11 @@ static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, siz
 {
     const int64_t now_ms = schedule_now_ms();
 
-    pthread_mutex_lock(&worker->mutex);
+    LOCKED(worker);
     for (size_t i = 0; i < count; i++)
-        job_queue_add(&worker->queue, &(job){of, locks[i], now_ms, worker->era});
-    worker->in_flight += (unsigned)count;
-    worker->busy += (unsigned)count;
+        job_queue_add(&worker->queue, of, locks[i], now_ms)->worker = worker;
     worker->counts.claimed += count;
     pthread_cond_broadcast(&worker->work);
-    pthread_mutex_unlock(&worker->mutex);
 }
 
 /* Claims work of one operation, TL_CLAIM_MAX trades at most, and adds to
@@ -439,52 +368,27 @@ static tl_status claim(tl_worker *worker, int suspects, size_t *claimed)
 static unsigned begin_of(tl_worker *worker)
 {
     const workflow *of;
-    unsigned begin, quick = 0; /* of any */
+    unsigned quick = 0; /* of any */
 
-    pthread_mutex_lock(&worker->mutex);
+    LOCKED(worker);
     for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++) {
         job_queue_know(&worker->queue, of);
         quick |= (unsigned)job_queue_is_quick(&worker->queue, of, worker->threads);
     }
-    begin = worker->threads - 1 + quick;
-    pthread_mutex_unlock(&worker->mutex);
-    return begin;
+    return worker->threads - 1 + quick;
 }
 
-/* Waits until at most `most` jobs are busy, or with all: in flight, the worker is stopped, or the
- * time is over. */
-static void wait_until_free(tl_worker *worker, int all, unsigned most, int64_t wait_ms)
+/* The claimer waits for this, for a stop, or until the time is over. */
+static void sleep_until(tl_worker *worker, enum until until, unsigned most, int64_t wait_ms)
 {
-    int64_t end_ms = schedule_now_ms() + wait_ms;
+    const int64_t end_ms = schedule_now_ms() + wait_ms;
+    int64_t left_ms;
 
-    pthread_mutex_lock(&worker->mutex);
-    worker->awaits_all = all;
+    LOCKED(worker);
+    worker->until = until;
     worker->awaited = most;
-    while (!worker->stopping && is_awaited(worker)) {
-        int64_t left_ms = end_ms - schedule_now_ms();
-
-        if (left_ms <= 0)
-            break;
+    while (is_awaited(worker) && (left_ms = end_ms - schedule_now_ms()) > 0)
         schedule_wait(&worker->changed, &worker->mutex, left_ms);
-    }
-    pthread_mutex_unlock(&worker->mutex);
-}
-
-/* Nothing is there to claim: waits for a stop, or until the time is over.  Free threads do not
- * matter. */
-static void sleep_unless_stopped(tl_worker *worker, int64_t wait_ms)
-{
-    int64_t end_ms = schedule_now_ms() + wait_ms;
-
-    pthread_mutex_lock(&worker->mutex);
-    while (!worker->stopping) {
-        int64_t left_ms = end_ms - schedule_now_ms();
-
-        if (left_ms <= 0)
-            break;
-        schedule_wait(&worker->changed, &worker->mutex, left_ms);
-    }
-    pthread_mutex_unlock(&worker->mutex);
 }
 
 /* How long to sleep: until the next row is due, at most idle_max_ms, with jitter.  What is due of
@@ -512,40 +416,36 @@ static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
     return TL_OK;
 }
 
-static int take_stuck(tl_worker *worker, job *stuck)
+static job *take_stuck(tl_worker *worker)
 {
-    int found;
-
-    pthread_mutex_lock(&worker->mutex);
-    found = job_queue_take_stuck(&worker->queue, schedule_now_ms(), stuck);
-    worker->busy -= (unsigned)found;
-    pthread_mutex_unlock(&worker->mutex);
-    return found;
+    LOCKED(worker);
+    return job_queue_take_stuck(&worker->queue, schedule_now_ms());
 }
 
 /* What waits for stuck threads is given back, due at once: another worker may be free. */
 static void give_back_stuck(tl_worker *worker)
 {
-    job stuck;
+    job *stuck;
 
-    while (take_stuck(worker, &stuck))
-        give_back(worker, &stuck);
+    while ((stuck = take_stuck(worker)) != NULL)
+        give_back(stuck);
+}
+
+static unsigned hang(tl_worker *worker)
+{
+    LOCKED(worker);
+    return job_queue_hang(&worker->queue);
 }
 
 static void give_up_waiting(tl_worker *worker)
 {
-    unsigned hung;
+    const unsigned hung = hang(worker);
 
-    pthread_mutex_lock(&worker->mutex);
-    hung = worker->hung = worker->in_flight;
-    worker->era++;
-    pthread_mutex_unlock(&worker->mutex);
-    if (hung == 0)
-        return;
-    tl_client_log(worker->client, TL_ALARM, NULL, 0,
-                  "%u attempts do not return although their hold is over: until they do, this "
-                  "worker serves no trade whose last holder died",
-                  hung);
+    if (hung > 0)
+        tl_client_log(worker->client, TL_ALARM, NULL, 0,
+                      "%u attempts do not return although their hold is over: until they do, this "
+                      "worker serves no trade whose last holder died",
+                      hung);
 }
 
 /* Waits for a moment until nothing is in flight.  0: what was in flight since begin_ms hangs, and
@@ -558,7 +458,7 @@ static int wait_on(tl_worker *worker, int64_t begin_ms)
         give_up_waiting(worker);
         return 0;
     }
-    wait_until_free(worker, 1, 0, JOB_STUCK_MS);
+    sleep_until(worker, UNTIL_ALONE, 0, JOB_STUCK_MS);
     give_back_stuck(worker);
     return 1;
 }
@@ -636,10 +536,10 @@ static void wait_for_work(tl_worker *worker, int64_t wait_ms)
     for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++)
         held_back |= is_held_back(worker, of);
     if (!held_back || busy == 0) {
-        sleep_unless_stopped(worker, wait_ms);
+        sleep_until(worker, UNTIL_STOP, 0, wait_ms);
         return;
     }
-    wait_until_free(worker, 0, busy - 1, wait_ms < JOB_STUCK_MS ? wait_ms : JOB_STUCK_MS);
+    sleep_until(worker, UNTIL_FREE, busy - 1, wait_ms < JOB_STUCK_MS ? wait_ms : JOB_STUCK_MS);
     give_back_stuck(worker);
 }
 
@@ -654,8 +554,8 @@ static tl_status claim_round(tl_worker *worker, int64_t *wait_ms, int *is_round)
     *wait_ms = 0;
     *is_round = 0;
     if (count_busy(worker) > begin) {
-        wait_until_free(worker, 0, begin,
-                        worker->idle_max_ms < JOB_STUCK_MS ? worker->idle_max_ms : JOB_STUCK_MS);
+        sleep_until(worker, UNTIL_FREE, begin,
+                    worker->idle_max_ms < JOB_STUCK_MS ? worker->idle_max_ms : JOB_STUCK_MS);
         give_back_stuck(worker);
         return TL_OK;
     }
@@ -703,16 +603,15 @@ static void pause_after(tl_worker *worker, tl_status status)
                       "claiming due work fails since now: %s: %s", tl_status_name(status),
                       tl_error_message());
     }
-    sleep_unless_stopped(worker, delay_ms);
+    sleep_until(worker, UNTIL_STOP, 0, delay_ms);
 }
 
 static void note_round(tl_worker *worker, tl_status status, int is_round)
 {
-    pthread_mutex_lock(&worker->mutex);
+    LOCKED(worker);
     worker->claims_fail = status != TL_OK;
     if (status == TL_OK && is_round)
         worker->round_ms = schedule_now_ms();
-    pthread_mutex_unlock(&worker->mutex);
 }
 
 static tl_status claim_until_stopped(tl_worker *worker)
@@ -742,12 +641,20 @@ static void finish_held(tl_worker *worker)
 {
     while (flying(worker) > 0) {
         pthread_mutex_lock(&worker->mutex);
-        worker->stopping = 1;
-        if (worker->in_flight > 0)
+        if (worker->queue.in_flight > 0)
             schedule_wait(&worker->changed, &worker->mutex, JOB_STUCK_MS);
         pthread_mutex_unlock(&worker->mutex);
         give_back_stuck(worker);
     }
+}
+
+static void set_stage(tl_worker *worker, enum stage stage)
+{
+    LOCKED(worker);
+    if (worker->stage < stage)
+        worker->stage = stage;
+    pthread_cond_broadcast(&worker->work);
+    pthread_cond_broadcast(&worker->changed);
 }
 
 static void *claimer_main(void *argument)
@@ -755,17 +662,14 @@ static void *claimer_main(void *argument)
     tl_worker *worker = argument;
     tl_status status = claim_until_stopped(worker);
 
+    set_stage(worker, STOPPING);
     finish_held(worker);
     pthread_mutex_lock(&worker->mutex);
-    worker->stopping = 1;
     if (status != TL_OK)
         worker->status = status;
     status = worker->status;
-    worker->over = 1;
-    worker->closing = 1;
-    pthread_cond_broadcast(&worker->work);
-    pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->mutex);
+    set_stage(worker, OVER);
     if (status != TL_OK)
         tl_client_log(worker->client, TL_ALARM, NULL, 0, "the worker has stopped: %s",
                       tl_status_text(status));
@@ -873,12 +777,8 @@ tl_status tl_worker_start(tl_worker **out, tl_workflows *workflows,
 
 void tl_worker_stop(tl_worker *worker)
 {
-    if (worker == NULL)
-        return;
-    pthread_mutex_lock(&worker->mutex);
-    worker->stopping = 1;
-    pthread_cond_broadcast(&worker->changed);
-    pthread_mutex_unlock(&worker->mutex);
+    if (worker != NULL)
+        set_stage(worker, STOPPING);
 }
 
 tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms)
@@ -890,9 +790,9 @@ tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms)
     if (worker == NULL)
         return tl_error_report(TL_INVALID, "worker is NULL");
     pthread_mutex_lock(&worker->mutex);
-    while (!worker->over && schedule_now_ms() < end_ms)
+    while (worker->stage != OVER && schedule_now_ms() < end_ms)
         schedule_wait(&worker->changed, &worker->mutex, schedule_left_ms(end_ms));
-    status = worker->over ? worker->status : TL_TIMEOUT;
+    status = worker->stage == OVER ? worker->status : TL_TIMEOUT;
     pthread_mutex_unlock(&worker->mutex);
     return status;
 }
@@ -902,10 +802,7 @@ static void end_threads(tl_worker *worker)
     tl_worker_stop(worker);
     if (worker->claimer_started)
         pthread_join(worker->claimer, NULL);
-    pthread_mutex_lock(&worker->mutex);
-    worker->closing = 1;
-    pthread_cond_broadcast(&worker->work);
-    pthread_mutex_unlock(&worker->mutex);
+    set_stage(worker, OVER);
     for (unsigned i = 0; i < worker->runners_started; i++)
         pthread_join(worker->runners[i], NULL);
     pthread_cond_destroy(&worker->work);
@@ -931,7 +828,7 @@ tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts)
         return tl_error_report(TL_INVALID, "counts need a worker and a known version");
     pthread_mutex_lock(&worker->mutex);
     *counts = worker->counts;
-    counts->in_flight = worker->in_flight;
+    counts->in_flight = worker->queue.in_flight;
     pthread_mutex_unlock(&worker->mutex);
     counts->version = TL_WORKER_COUNTS_VERSION;
     return TL_OK;
@@ -961,7 +858,7 @@ tl_status tl_worker_check(tl_worker *worker)
     allowed_ms = 2 * worker->idle_max_ms + longest_hold_ms(worker) + ROUND_MARGIN_MS;
     pthread_mutex_lock(&worker->mutex);
     silent_ms = schedule_now_ms() - worker->round_ms;
-    stopping = worker->stopping;
+    stopping = worker->stage != WORKS;
     claims_fail = worker->claims_fail;
     pthread_mutex_unlock(&worker->mutex);
     if (stopping)

@@ -17,7 +17,7 @@ static void begin(void)
 /* Jobs are told apart by their time. */
 static void add_of(const workflow *of, int64_t since_ms)
 {
-    job_queue_add(&queue, &(job){.of = of, .since_ms = since_ms});
+    (void)job_queue_add(&queue, of, NULL, since_ms);
 }
 
 static void add(int64_t since_ms)
@@ -25,21 +25,36 @@ static void add(int64_t since_ms)
     add_of(&quick, since_ms);
 }
 
+/* The time of the one that a thread takes; -1: there is none. */
+static int64_t take(unsigned threads)
+{
+    const job *taken = job_queue_take(&queue, threads);
+
+    return taken != NULL ? taken->since_ms : -1;
+}
+
+static int64_t take_stuck(int64_t now_ms)
+{
+    const job *taken = job_queue_take_stuck(&queue, now_ms);
+
+    return taken != NULL ? taken->since_ms : -1;
+}
+
 /* So many of the queue's jobs are on threads. */
 static void run(unsigned count)
 {
-    job taken;
-
     for (unsigned i = 0; i < count; i++)
-        assert_int_equal(job_queue_take(&queue, THREADS, &taken), 1);
+        assert_true(take(THREADS) >= 0);
 }
 
 static void run_many(const workflow *of, int64_t took_us)
 {
     for (int i = 0; i < 100; i++) {
-        add_of(of, 0);
+        job *one = job_queue_add(&queue, of, NULL, 0);
+
         run(1);
         job_queue_ran(&queue, of, took_us);
+        job_queue_over(&queue, one);
     }
 }
 
@@ -51,17 +66,14 @@ static unsigned ahead(const workflow *of, unsigned threads)
 
 TEST(first_in_first_out)
 {
-    job taken;
-
     begin();
-    assert_int_equal(job_queue_take(&queue, THREADS, &taken), 0);
+    assert_int_equal(take(THREADS), -1);
     for (int i = 0; i < TL_CLAIM_MAX + JOB_AHEAD_MOST; i++)
         add(i);
     for (int i = 0; i < TL_CLAIM_MAX + JOB_AHEAD_MOST; i++) {
-        assert_int_equal(job_queue_take(&queue, THREADS, &taken), 1);
-        assert_int_equal(taken.since_ms, i);
+        assert_int_equal(take(THREADS), i);
     }
-    assert_int_equal(job_queue_take(&queue, THREADS, &taken), 0);
+    assert_int_equal(take(THREADS), -1);
 }
 
 TEST(only_short_jobs_are_claimed_ahead)
@@ -119,8 +131,6 @@ TEST(no_more_than_the_threads_will_end)
 /* Each operation has its own mean; a thread with a slow one promises nothing. */
 TEST(a_slow_operation_does_not_change_what_is_quick)
 {
-    job taken;
-
     begin();
     run_many(&quick, 1000);
     run_many(&slow, 3000000);
@@ -134,7 +144,7 @@ TEST(a_slow_operation_does_not_change_what_is_quick)
     add_of(&slow, 0);
     assert_int_equal(job_queue_room(&queue, &quick, 2), 1);
     run(1);
-    assert_int_equal(job_queue_take_stuck(&queue, JOB_STUCK_MS, &taken), 1);
+    assert_true(take_stuck(JOB_STUCK_MS) >= 0);
     run_many(&quick, 1000);
     assert_int_equal(job_queue_room(&queue, &slow, 2), 0);
     assert_int_equal(job_queue_room(&queue, &quick, 2), 1 + JOB_AHEAD_MOST);
@@ -147,7 +157,6 @@ TEST(a_slow_operation_does_not_change_what_is_quick)
 TEST(each_operation_has_its_share)
 {
     static workflow others[2];
-    job taken;
 
     begin();
     job_queue_know(&queue, &quick);
@@ -155,21 +164,19 @@ TEST(each_operation_has_its_share)
         add_of(&slow, i);
     for (unsigned i = 0; i < 3; i++) {
         assert_false(job_queue_is_held_back(&queue, &slow, 4));
-        assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
+        assert_true(take(4) >= 0);
     }
-    assert_int_equal(job_queue_take(&queue, 4, &taken), 0);
+    assert_int_equal(take(4), -1);
     assert_true(job_queue_is_held_back(&queue, &slow, 4));
     assert_false(job_queue_is_held_back(&queue, &quick, 4));
     assert_int_equal(job_queue_room(&queue, &slow, 4), 0);
     add(100);
-    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
-    assert_int_equal(taken.since_ms, 100);
+    assert_int_equal(take(4), 100);
     assert_false(job_queue_is_held_back(&queue, &slow, 4)); /* nothing is idle */
     job_queue_ran(&queue, &quick, 1000);
-    assert_int_equal(job_queue_take(&queue, 4, &taken), 0);
+    assert_int_equal(take(4), -1);
     job_queue_ran(&queue, &slow, 1000);
-    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
-    assert_int_equal(taken.since_ms, 3);
+    assert_int_equal(take(4), 3);
     /* Two that hang leave a thread to each of the others. */
     begin();
     for (unsigned i = 0; i < 2; i++)
@@ -178,10 +185,9 @@ TEST(each_operation_has_its_share)
         add_of(&slow, i);
         add(i);
     }
-    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
-    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
-    assert_ptr_equal(taken.of, &quick);
-    assert_int_equal(job_queue_take(&queue, 4, &taken), 0);
+    assert_true(take(4) >= 0);
+    assert_ptr_equal(job_queue_take(&queue, 4)->of, &quick);
+    assert_int_equal(take(4), -1);
     assert_int_equal(job_queue_room(&queue, &others[0], 4), 1);
     /* More operations than threads: half of them are kept. */
     begin();
@@ -189,37 +195,103 @@ TEST(each_operation_has_its_share)
         job_queue_know(&queue, &others[i]);
     for (int i = 0; i < 4; i++)
         add(i);
-    assert_int_equal(job_queue_take(&queue, 2, &taken), 1);
-    assert_int_equal(job_queue_take(&queue, 2, &taken), 0);
+    assert_true(take(2) >= 0);
+    assert_int_equal(take(2), -1);
     begin();
     job_queue_know(&queue, &slow);
     add(0);
-    assert_int_equal(job_queue_take(&queue, 1, &taken), 1);
+    assert_true(take(1) >= 0);
 }
 
 TEST(what_waits_in_vain_is_told)
 {
-    job taken;
-
     begin();
     run_many(&quick, 1000);
     run_many(&slow, 1000);
-    assert_int_equal(job_queue_take_stuck(&queue, 1000000, &taken), 0);
+    assert_int_equal(take_stuck(1000000), -1);
     add_of(&slow, 999);
     run(1);
     add(1000);
     add(1001);
-    assert_int_equal(job_queue_take_stuck(&queue, 1000 + JOB_STUCK_MS - 1, &taken), 0);
+    assert_int_equal(take_stuck(1000 + JOB_STUCK_MS - 1), -1);
     assert_int_equal(job_queue_room(&queue, &slow, 8), 8 - 3 + JOB_AHEAD_MOST);
-    assert_int_equal(job_queue_take_stuck(&queue, 1000 + JOB_STUCK_MS, &taken), 1);
-    assert_int_equal(taken.since_ms, 1000);
-    assert_int_equal(job_queue_take_stuck(&queue, 1000 + JOB_STUCK_MS, &taken), 0);
+    assert_int_equal(take_stuck(1000 + JOB_STUCK_MS), 1000);
+    assert_int_equal(take_stuck(1000 + JOB_STUCK_MS), -1);
     /* The one on the thread was at fault. */
     assert_int_equal(job_queue_room(&queue, &slow, 1), 0);
     assert_false(job_queue_is_quick(&queue, &slow, 8));
     assert_true(job_queue_is_quick(&queue, &quick, 8));
-    assert_int_equal(job_queue_take(&queue, THREADS, &taken), 1);
-    assert_int_equal(taken.since_ms, 1001);
+    assert_int_equal(take(THREADS), 1001);
+}
+
+/* A trade that returned is taken before those that were never begun; the thread that handed it over
+ * may come back later. */
+TEST(what_returns_comes_first)
+{
+    later_item item = {0};
+    job *first, *taken;
+
+    begin();
+    for (int i = 0; i < 3; i++)
+        add(i);
+    first = job_queue_take(&queue, THREADS);
+    assert_int_equal(first->since_ms, 0);
+    assert_int_equal(queue.busy, 3);
+    job_queue_return(&queue, first, &item);
+    assert_int_equal(queue.busy, 4);
+    job_queue_ran(&queue, &quick, 1000);
+    assert_int_equal(queue.busy, 3);
+    assert_int_equal(take_stuck(JOB_STUCK_MS + 1), 1); /* it is never given back */
+    assert_int_equal(queue.busy, 2);
+    taken = job_queue_take(&queue, THREADS);
+    assert_ptr_equal(taken, first);
+    assert_ptr_equal(taken->item, &item);
+    job_queue_over(&queue, taken);
+    assert_int_equal(queue.in_flight, 2);
+    job_queue_ran(&queue, &quick, 1000);
+    assert_int_equal(take(THREADS), 2);
+}
+
+TEST(what_hangs_is_counted_until_it_is_over)
+{
+    job *jobs[3];
+
+    begin();
+    for (int i = 0; i < 2; i++)
+        jobs[i] = job_queue_add(&queue, &quick, NULL, i);
+    run(2);
+    assert_int_equal(job_queue_hang(&queue), 2);
+    jobs[2] = job_queue_add(&queue, &slow, NULL, 2);
+    run(1);
+    job_queue_over(&queue, jobs[2]);
+    assert_int_equal(queue.hung, 2);
+    job_queue_over(&queue, jobs[0]);
+    assert_int_equal(queue.hung, 1);
+    jobs[0] = job_queue_add(&queue, &quick, NULL, 3);
+    assert_int_equal(queue.hung, 1);
+    assert_int_equal(job_queue_hang(&queue), 2);
+    job_queue_over(&queue, jobs[1]);
+    assert_int_equal(job_queue_hang(&queue), 1);
+}
+
+/* Each place is used again. */
+TEST(the_table_has_room_for_all)
+{
+    static job *jobs[JOBS_MAX];
+
+    begin();
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < JOBS_MAX; i++)
+            jobs[i] = job_queue_add(&queue, &quick, NULL, i);
+        run(JOBS_MAX);
+        for (int i = 0; i < JOBS_MAX; i++) {
+            job_queue_ran(&queue, &quick, 1000);
+            job_queue_over(&queue, jobs[i]);
+        }
+        assert_int_equal(queue.in_flight, 0);
+        assert_int_equal(queue.busy, 0);
+        assert_false(job_queue_has(&queue, &quick));
+    }
 }
 
 TESTS_OF(job_queue, NULL, NULL)
