@@ -66,9 +66,12 @@ static tl_status open_it(tl_client *client, tl_workflows *workflows, const char 
     withdraw *self = NULL;
     tl_status status;
 
-    for (size_t i = 0; i < VARIABLES; i++)
-        if (getenv(variables[i].variable) != NULL)
-            set(&from, variables[i].name, getenv(variables[i].variable));
+    for (size_t i = 0; i < VARIABLES; i++) {
+        const char *value = getenv(variables[i].variable);
+
+        if (value != NULL)
+            set(&from, variables[i].name, value);
+    }
     if (config_file[0] != '\0' && ini_parse(config_file, take_setting, &from) < 0)
         status = tl_error_report(TL_BAD_CONFIG, "%s cannot be read", config_file);
     else if (from.wrong[0] != '\0' || from.url == NULL || !from.has_channel)
