@@ -53,6 +53,7 @@ static void become(job_queue *queue, job *one, job_state state, job **link)
                                     [JOB_RETURNED] = 1u << JOB_BEGUN};
 
     assert(next[one->state] & 1u << state);
+    assert(link != NULL || (!waits(one->state) && !waits(state)));
     if (waits(one->state)) {
         *link = one->next;
         queue->busy--;
