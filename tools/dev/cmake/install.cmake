@@ -38,7 +38,7 @@ endforeach()
 ]==])
 
 # Examples, to be copied; the sample stands alone.
-install(DIRECTORY workflows/examples/webhook DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+install(DIRECTORY workflows/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY workflows/withdraw DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES ${TL_SAMPLE_PARTS} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/withdraw)
