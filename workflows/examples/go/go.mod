@@ -1,0 +1,3 @@
+module withdraw
+
+go 1.19
