@@ -249,7 +249,7 @@ TEST(test_again_does_the_rest)
     fields_add(set, document);
     json_decref(document);
     output_free(o);
-    fields_expect(set, "retry all");
+    fields_expect(set, "many+retry all");
     json_decref(set);
     ENDS(RETRY("--all", "--channel", "see", "--yes", "0"), 1, "! there is nothing to do");
     assert_int_equal(retries("see"), 3);

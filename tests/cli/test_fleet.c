@@ -590,7 +590,7 @@ TEST_IN(test_statement, clear, NULL)
     assert_int_equal(json_array_size(acts), 2);
     assert_string_equal(json_string_value(json_object_get(json_array_get(acts, 1), "shard")), "b");
     assert_int_equal(json_integer_value(json_object_get(json_array_get(acts, 1), "done")), 1);
-    expect_fields(document, "evidence statement", "fleet statement");
+    expect_fields(document, "many+evidence statement", "fleet statement");
     json_decref(document);
     for (int i = 0; i < SHARDS; i++)
         assert_int_equal(database_number(shards[i].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);

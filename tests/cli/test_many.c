@@ -187,7 +187,7 @@ TEST(test_fields)
         DECIDE(ANN, "propose", "--all", "--channel", "json", "--yes", "1", "--json"), 0);
     clear(document, "examples");
     fields_add(set, document);
-    fields_expect(set, "resolve all");
+    fields_expect(set, "many+resolve all");
     json_decref(set);
     snprintf(act, sizeof act, "%lld",
              (long long)json_integer_value(json_object_get(document, "act")));
@@ -196,7 +196,7 @@ TEST(test_fields)
     document = output_ended(DECIDE(BOB, "confirm", "--act", act, "--yes", "1", "--json"), 0);
     clear(document, "examples");
     fields_add(set, document);
-    fields_expect(set, "resolve act");
+    fields_expect(set, "many+resolve act");
     json_decref(set);
     json_decref(document);
 }
