@@ -176,7 +176,7 @@ static void open_all(void)
 
     CREW_STATUS(tl_client_open(&have.client, &client_options), TL_OK);
     have.in_transaction = database_connect(db);
-    database_run(have.in_transaction, "SET idle_transaction_timeout = 10; BEGIN");
+    database_run(have.in_transaction, "SET idle_transaction_timeout = 120; BEGIN");
     CREW_STATUS(tl_workflows_new(&have.workflows, have.client), TL_OK);
     CREW_STATUS(tl_workflow_register(have.workflows, &workflow), TL_OK);
     CREW_STATUS(tl_workflows_new(&have.empty, have.client), TL_OK);
