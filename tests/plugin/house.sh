@@ -10,8 +10,8 @@ dir=$(mktemp -d "$TL_BUILD_DIR/plugin.XXXXXX")
 pids=()
 
 finish() {
-    set +e
     local code=$? pid
+    set +e
     trap - EXIT
     for pid in "${pids[@]}"; do
         kill -KILL "$pid" 2>/dev/null || true
@@ -39,6 +39,28 @@ until_so() {
         [ $left -gt 0 ] || complain "$what"
         sleep 0.1
     done
+}
+
+is_apart() {
+    [ "$(readlink "/proc/$machine/ns/net")" != "$(readlink /proc/self/ns/net)" ]
+}
+# another_machine: a network of its own, as 10.98.0.2; this one, which is the test's own, is 10.98.0.1.
+another_machine() {
+    unshare --net sleep infinity &
+    machine=$!
+    pids+=("$machine")
+    until_so 'there is another machine' is_apart
+    ip link set lo up
+    ip link add here type veth peer name there netns "$machine"
+    ip address add 10.98.0.1/24 dev here
+    ip link set here up
+    there ip address add 10.98.0.2/24 dev there
+    there ip link set there up
+    there ip link set lo up
+}
+# there COMMAND...: on the other machine.
+there() {
+    nsenter --net="/proc/$machine/ns/net" "$@"
 }
 
 tools/dev/mariadb start "$dir/mariadb" >"$dir/mariadb.log"
