@@ -129,10 +129,11 @@ static void must_run_tool(const char *command, const server *self, const char *c
  */
 static void start_guard(server *self)
 {
-    char program[] = "setsid", shell[] = "sh", option[] = "-c", tool[PATH_SPACE];
+    char shell[] = "sh", option[] = "-c", tool[PATH_SPACE];
     char script[] = "read -r line; exec \"$0\" remove \"$1\"";
-    char *arguments[] = {program, shell, option, script, tool, self->dir, NULL};
+    char *arguments[] = {shell, option, script, tool, self->dir, NULL};
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     int ends[2], error;
 
     snprintf(tool, sizeof(tool), "%s/tools/dev/mariadb", test_source_dir());
@@ -143,7 +144,10 @@ static void start_guard(server *self)
     /* ctest waits until its pipe has no writer left. */
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    error = posix_spawnp(&self->guard_pid, program, &actions, NULL, arguments, environ);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    error = posix_spawnp(&self->guard_pid, shell, &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0)
         server_panic("no guard for the server: %s", strerror(error));
