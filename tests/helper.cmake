@@ -1,17 +1,18 @@
 # tl_add_test(NAME SOURCES file... [LIBS target...] [NEEDS target...] [ARGS arg...] [LABELS label...]
 #             [TIMEOUT seconds] [LONG_TIMEOUT seconds] [ENVIRONMENT NAME=value...]
-#             [FIRST] [SERVER] [SERIAL] [FILLER] [LEAKS] [BUILD_ALWAYS])
+#             [THREAD_ONLY pattern] [FIRST] [SERVER] [SERIAL] [FILLER] [LEAKS] [BUILD_ALWAYS])
 #   One theme, run as one ctest in a process of its own.  All themes of a folder are one executable
 #   (support/theme.h), FOLDER-tests; the first of SOURCES, test_THEME.c, has the theme's main.  It
 #   links the internal static library, so it may reach behind the public headers, and the library
 #   of tests/support.  NEEDS is what has to be built before it runs.  With FIRST it belongs to the
-#   first tier of tools/test.  With SERVER the run's shared MariaDB is up and TL_TEST_SERVER_DIR
-#   names it (support/server.h); with SERIAL nothing else runs beside it.  With FILLER it takes the
-#   processors that other tests leave idle: it runs at a low priority, one filler at a time.  With
-#   LEAKS AddressSanitizer also looks for leaks in the programs that it starts.  With
-#   BUILD_ALWAYS its theme is built also where the test is not added, for a script that runs it.
-#   Tests with higher limits start earlier.  With LONG_TIMEOUT there is a second test NAME.long, of
-#   label long, with the full counts.
+#   first tier of tools/test.  Of a theme with THREAD_ONLY, build/tsan runs the tests whose names
+#   match: the others add no threads.  With SERVER the run's shared MariaDB is up and
+#   TL_TEST_SERVER_DIR names it (support/server.h); with SERIAL nothing else runs beside it.  With
+#   FILLER it takes the processors that other tests leave idle: it runs at a low priority, one
+#   filler at a time.  With LEAKS AddressSanitizer also looks for leaks in the programs that it
+#   starts.  With BUILD_ALWAYS its theme is built also where the test is not added, for a script
+#   that runs it.  Tests with higher limits start earlier.  With LONG_TIMEOUT there is a second test
+#   NAME.long, of label long, with the full counts.
 #
 # tl_add_script_test(NAME script [FIRST] [ARGS arg...] [LABELS ...] [TIMEOUT ...] ...)
 #   The same for a script of the source tree.
@@ -36,7 +37,7 @@ set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
 set(TL_FLAVOURS "" CACHE STRING "Other trees below build/ whose tests run with these")
 
 set(TL_TEST_OPTIONS SERVER SERIAL FILLER LEAKS BUILD_ALWAYS FIRST)
-set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT)
+set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT THREAD_ONLY)
 set(TL_TEST_LISTS SOURCES LIBS NEEDS ARGS LABELS ENVIRONMENT)
 
 # Whether a test with these labels belongs into this build tree.
@@ -118,6 +119,9 @@ function(tl_add_ctest name)
   endif()
   if(arg_FILLER)
     list(PREPEND command nice -n 5)
+  endif()
+  if(arg_THREAD_ONLY AND TL_SANITIZE STREQUAL "thread")
+    list(APPEND arg_ARGS --only=${arg_THREAD_ONLY})
   endif()
   add_test(NAME ${TL_TEST_PREFIX}${name} COMMAND ${command} ${arg_ARGS})
   tl_set_test_properties(${TL_TEST_PREFIX}${name} ${arg_TIMEOUT} ${ARGN})

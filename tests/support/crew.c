@@ -24,7 +24,7 @@ void crew_arguments(int count, char **arguments)
     argument_list = arguments;
     for (int i = 1; i < count; i++)
         if (strncmp(arguments[i], "--only=", 7) == 0)
-            cmocka_set_test_filter(arguments[i] + 7);
+            tests_choose(arguments[i] + 7);
 }
 
 long crew_number(const char *name, long otherwise)

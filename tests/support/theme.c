@@ -2,6 +2,7 @@
 
 #include "support/server.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,14 +73,27 @@ void test_add(struct test *self)
     *at = self;
 }
 
+static const char *chosen = "*";
+
+void tests_choose(const char *pattern)
+{
+    chosen = pattern;
+    cmocka_set_test_filter(pattern);
+}
+
 int tests_run_file(const char *file, test_fixture set_up, test_fixture tear_down)
 {
     static struct CMUnitTest of_file[100];
-    size_t count = 0;
+    size_t count = 0, matching = 0;
 
-    for (const struct test *test = tests; test != NULL; test = test->next)
-        if (strcmp(test->file, file) == 0 && count < sizeof of_file / sizeof of_file[0])
-            of_file[count++] = test->cmocka;
+    for (const struct test *test = tests; test != NULL; test = test->next) {
+        if (strcmp(test->file, file) != 0 || count == sizeof of_file / sizeof of_file[0])
+            continue;
+        matching += fnmatch(chosen, test->cmocka.name, 0) == 0;
+        of_file[count++] = test->cmocka;
+    }
     assert_in_range(count, 1, sizeof of_file / sizeof of_file[0] - 1);
+    if (matching == 0)
+        server_panic("no test of %s has a name like %s", file, chosen);
     return server_run_group(file, of_file, count, set_up, tear_down);
 }

@@ -65,6 +65,8 @@ void test_add(struct test *self);
 /* The tests of this file between the set-up and the tear-down of all; gives back how many failed. */
 #define tests_run(set_up, tear_down) tests_run_file(__FILE__, set_up, tear_down)
 int tests_run_file(const char *file, test_fixture set_up, test_fixture tear_down);
+/* Only those whose names match are run. */
+void tests_choose(const char *pattern);
 
 #define TESTS_OF(theme, set_up, tear_down)                                                         \
     TEST_MAIN(theme)                                                                               \
