@@ -85,6 +85,14 @@ database *database_new(server *where, const char *settings)
     return self;
 }
 
+void database_note_server(const database *self)
+{
+    MYSQL *connection = database_connect(self);
+
+    database_run(connection, "%s", sql_schema_identity.text);
+    mysql_close(connection);
+}
+
 #define DIRECTORY_NOT_EMPTY 1010
 #define DROP_TRIES 300
 

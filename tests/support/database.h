@@ -13,6 +13,8 @@ typedef struct database database;
 database *database_new(server *where, const char *settings);
 /* The same, but empty: nothing is migrated. */
 database *database_new_empty(server *where, const char *settings);
+/* Notes in the schema on which server it was made, as tl_migrate() does. */
+void database_note_server(const database *self);
 /* Drops it. */
 void database_free(database *self);
 /* Frees what is here: it goes with its server, which need not run. */

@@ -144,16 +144,6 @@ tl_client *open_with(const char *option_file, unsigned flags)
     return client;
 }
 
-static void note_identity(void)
-{
-    const fixture there = {.db = pair.db};
-    tl_client *client = client_new(&there, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
-    tl_migrated migrated;
-
-    assert_status(tl_migrate(client, &migrated), TL_OK);
-    tl_client_close(client);
-}
-
 void open_pair_with(int waits, const char *option)
 {
     memset(&pair, 0, sizeof pair);
@@ -161,7 +151,7 @@ void open_pair_with(int waits, const char *option)
     pair.copy = start_at(2, option, &pair.port_copy);
     replicate(pair.primary, pair.port_primary, pair.copy);
     pair.db = database_new(pair.primary, BEATING);
-    note_identity();
+    database_note_server(pair.db);
     pair.sql = database_connect(pair.db);
     database_run(pair.sql,
                  "CREATE USER plain@'%%' IDENTIFIED BY 'plain'; "

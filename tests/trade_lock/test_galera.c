@@ -121,14 +121,9 @@ static tl_client *open_at(int node)
 
 static void open_town(void)
 {
-    tl_client *migrates;
-    tl_migrated migrated;
-
     start_nodes();
     f.db = database_new(nodes[0].server, BEATING);
-    migrates = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
-    assert_status(tl_migrate(migrates, &migrated), TL_OK);
-    tl_client_close(migrates);
+    database_note_server(f.db);
     f.sql = database_connect(f.db);
     database_run(f.sql,
                  "CREATE USER plain@'%%' IDENTIFIED BY 'plain'; "

@@ -151,21 +151,12 @@ static tl_client *open_at(const char *option_file)
     return client;
 }
 
-static void note_identity(void)
-{
-    tl_client *client = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
-    tl_migrated migrated;
-
-    assert_status(tl_migrate(client, &migrated), TL_OK);
-    tl_client_close(client);
-}
-
 static void open_pair(void)
 {
     ops = NULL;
     start_pair();
     f.db = database_new(primary, BEATING);
-    note_identity();
+    database_note_server(f.db);
     f.sql = database_connect(f.db);
     database_run(f.sql,
                  "CREATE USER plain@'%%' IDENTIFIED BY 'plain'; "

@@ -93,22 +93,12 @@ static tl_client *open_at(const char *option_file)
     return client;
 }
 
-/* Notes in the schema which server was accepted. */
-static void note_identity(void)
-{
-    tl_client *client = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
-    tl_migrated migrated;
-
-    assert_status(tl_migrate(client, &migrated), TL_OK);
-    tl_client_close(client);
-}
-
 /* The process is at the primary, and the copy has all that the primary has. */
 static void open_pair(const char *settings)
 {
     start_pair();
     f.db = database_new(primary, SILENT);
-    note_identity();
+    database_note_server(f.db);
     f.other = client_new(&f, TL_CLIENT_NO_JANITOR);
     f.sql = database_connect(f.db);
     database_run(f.sql,
