@@ -114,8 +114,8 @@ FIXTURE(set_up)
 {
     w.own = server_start(NULL);
     house_open(&w.h, WITHDRAW_IDEMPOTENT,
-               "site=test\nbeat_ms=100ms\nsession_ms=5m\nmax_hold_ms=2s\nexecute_ms=800ms\n"
-               "commit_ms=1s\nschedule=50ms,100ms\nattempts=1000\ndeadline_ms=30s\n"
+               "site=test\nbeat_ms=100ms\nsession_ms=5m\nmax_hold_ms=1m\nexecute_ms=20s\n"
+               "commit_ms=5s\nschedule=50ms,100ms\nattempts=1000\ndeadline_ms=10m\n"
                "grace_ms=200ms\nclock_margin_ms=50ms\n",
                w.own);
     house_account(&w.h, "C1", 10000);

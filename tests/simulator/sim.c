@@ -13,8 +13,6 @@
 #include <time.h>
 
 #define ARGUMENTS_MAX 40
-#define START_LIMIT_MS 20000
-#define RUN_LIMIT_S 30
 
 int64_t now_ms(void)
 {
@@ -101,7 +99,7 @@ int sim_try_start(struct sim *sim, const char *const arguments[])
     const char *all[ARGUMENTS_MAX] = {program(),       "--ledger",     sim->ledger,
                                       "--port-file",   sim->port_file, "--request-log",
                                       sim->request_log};
-    int64_t limit_ms = now_ms() + START_LIMIT_MS;
+    int64_t limit_ms = now_ms() + PATIENCE_MS;
     struct timespec pause = {0, 5000000};
     size_t count = 7;
     int null, errors, status;
@@ -180,7 +178,7 @@ int sim_run(const char *const arguments[], char **output)
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        alarm(RUN_LIMIT_S); /* holds for the program too */
+        alarm(PATIENCE_MS / 1000); /* holds for the program too */
         become(NULL, all, out, out);
     }
     status = wait_status(pid);

@@ -45,9 +45,7 @@ TEST(test_a_killed_test_leaves_nothing)
     close(ends[1]);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
-    for (int i = 0; i < 200 && alive(pid); i++)
-        usleep(50 * 1000);
-    assert_false(alive(pid));
+    AWAIT_WHILE(alive(pid));
 }
 
 TEST(test_databases_are_apart)
