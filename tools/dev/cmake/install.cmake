@@ -21,8 +21,8 @@ foreach(room config core sql tests tools workflows)
 endforeach()
 list(FILTER pages EXCLUDE REGEX "/examples/")
 foreach(page LICENSE config/grafana-dashboard.json config/prometheus-alerts.yml
-    config/tradelock.cnf tools/bench/throughput.svg tools/desk/now.png workflows/picture.svg
-    workflows/sequences.svg)
+    config/tradelock.cnf tools/bench/throughput.svg tools/desk/now.png tools/packaging/Dockerfile
+    workflows/picture.svg workflows/sequences.svg)
   get_filename_component(folder ${page} DIRECTORY)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
