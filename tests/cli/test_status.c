@@ -7,6 +7,8 @@
 #include <pthread.h>
 
 #define STATUS(who) RUN("status", "--config", operators.config[who])
+#define CHANNEL(verb)                                                                              \
+    RUN("channel", verb, "idempotent", "--reason", "away", "--config", operators.config[ANN])
 
 /* How many trades had no answer last, and whether their channel is down. */
 static json_int_t unanswered(int *down)
@@ -35,6 +37,17 @@ TEST(test_a_channel_without_a_connection)
     house_expect(&operators.h, "U1", "C1", 50, TL_QUEUED);
     assert_int_equal(unanswered(&down), before + 1);
     assert_true(down);
+}
+
+/* Nothing is sent to a channel that operators have paused: its silence calls nobody, as on the desk,
+ * before the pause is too long. */
+TEST(test_a_paused_channel_calls_nobody)
+{
+    ENDS(STATUS(ANN), 6, "DOWN SINCE");
+    ENDS(CHANNEL("pause"), 0, "Channel idempotent pauses");
+    ENDS(STATUS(ANN), 0, "DOWN SINCE", "Channels through which nothing new is sent");
+    ENDS(CHANNEL("resume"), 0, "Channel idempotent goes on");
+    ENDS(STATUS(ANN), 6, "DOWN SINCE");
 }
 
 /* What was asked hours ago, and by nobody since, says nothing of the channel. */

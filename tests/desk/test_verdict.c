@@ -206,7 +206,6 @@ TEST(test_what_it_is_about)
     /* All are paused: by name, and as a whole. */
     add_stop(&now.paused, "small", "PAY");
     add_stop(&now.paused, TL_CHANNEL_ALL, "");
-    now.broken.count = 0;
     verdict = verdict_of(&now);
     assert_int_equal(verdict.kind, VERDICT_PAUSED);
     assert_ptr_equal(verdict.stopped, &now.paused.of[0]);
@@ -216,7 +215,7 @@ TEST(test_what_it_is_about)
     assert_ptr_equal(verdict_of(&now).alarm, &now.alarms[1]);
 }
 
-/* An open breaker says the same while its channel was not found to be down. */
+/* An open breaker says the same while its channel was not found to be down, nor is paused. */
 TEST(test_a_breaker_alone)
 {
     static struct now now;
@@ -226,6 +225,8 @@ TEST(test_a_breaker_alone)
     add_stop(&now.broken, "large", "");
     expect(&now, &broken);
     assert_null(verdict_of(&now).channel);
+    add_stop(&now.paused, "large", "");
+    assert_int_equal(verdict_of(&now).kind, VERDICT_PAUSED);
 }
 
 /* Up to the minute in which workers come, the quarter of an hour in which most ends, and the hour for

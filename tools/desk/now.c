@@ -390,29 +390,14 @@ static tl_status look_at_server(struct now *now, tl_client *client)
     return status;
 }
 
-static void keep_stopped(struct stops *stops, const tl_pause_row *row)
-{
-    struct stopped *one = &stops->of[stops->count];
-
-    stops->cut = stops->count == PAUSED_MOST;
-    if (stops->cut)
-        return;
-    snprintf(one->channel, sizeof one->channel, "%s", row->channel);
-    snprintf(one->op_code, sizeof one->op_code, "%s", row->op_code);
-    snprintf(one->account, sizeof one->account, "%s", row->account);
-    snprintf(one->reason, sizeof one->reason, "%s", row->reason);
-    one->row = *row;
-    stops->count++;
-}
-
 static int take_pause(void *context, const tl_pause_row *row)
 {
     struct now *now = context;
 
     if (row->opened_us != 0)
-        keep_stopped(&now->broken, row);
+        stops_keep(&now->broken, row);
     if (row->paused)
-        keep_stopped(&now->paused, row);
+        stops_keep(&now->paused, row);
     return 0;
 }
 

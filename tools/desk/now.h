@@ -7,6 +7,7 @@
 #define DESK_NOW_H
 
 #include "desk.h"
+#include "facts.h"
 #include "house.h"
 
 #define AGES 4
@@ -14,7 +15,6 @@
 #define PROCESSES_MOST 64u
 #define GROUPS_MOST 30u
 #define MANY_PROPOSED 8u
-#define PAUSED_MOST 16u
 #define WAITS_MOST 64u
 #define CHANNELS_MOST 256u
 #define CHANNELS_SHOWN 24u /* on the page Now; the page Channels shows all */
@@ -61,20 +61,6 @@ struct running {
     uint64_t pid;
     int alive;
     int64_t started_us, silent_us;
-};
-
-/* A channel that operators have paused, or whose breaker is open; the pointers of `row` are not
- * set. */
-struct stopped {
-    char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": as a whole */
-    char account[128], reason[TL_REMARK_MAX + 1];
-    tl_pause_row row;
-};
-
-struct stops {
-    struct stopped of[PAUSED_MOST];
-    unsigned count;
-    int cut;
 };
 
 /* What became of an operation's trades at a channel; the pointers of `state` are not set. */

@@ -1,10 +1,6 @@
 /* Decides what is said first on the page Now.  Touches memory only. */
 #include "verdict.h"
 
-#include <tradelock/layer.h>
-
-#include <string.h>
-
 #define LOOK(look_, section_, runbook_, ...)                                                       \
     {.look = look_, .section = section_, .runbook = runbook_, __VA_ARGS__}
 const struct verdict_look verdict_looks[] = {
@@ -31,42 +27,33 @@ const struct verdict_look verdict_looks[] = {
     [VERDICT_PAUSED] = LOOK("good", "channel-down", "channel down", ),
     [VERDICT_WELL] = LOOK("good", "routine", "routine", .list = "/trades")};
 
-const struct stopped *stopped_of(const struct stops *stops, const char *channel,
-                                 const char *op_code)
-{
-    for (unsigned i = 0; i < stops->count; i++) {
-        const struct stopped *one = &stops->of[i];
-
-        if (strcmp(one->channel, TL_CHANNEL_ALL) == 0 ||
-            (strcmp(one->channel, channel) == 0 &&
-             (one->op_code[0] == '\0' || strcmp(one->op_code, op_code) == 0)))
-            return one;
-    }
-    return NULL;
-}
-
-/* Of the channels that do not answer, and that nobody has paused, the one for which most waits. */
+/* Of the channels that are down the one for which most waits; else the first with an open breaker. */
 static struct verdict find_down(const struct now *now)
 {
     struct verdict verdict = {.kind = VERDICT_DOWN};
+    struct facts facts = {{{0}}};
 
     for (unsigned i = 0; i < now->channel_count; i++) {
         const struct channel *one = &now->channels[i];
 
-        if (one->state.down_since_us == 0 ||
-            stopped_of(&now->paused, one->name, one->op_code) != NULL)
-            continue;
-        verdict.count++;
-        if (verdict.channel == NULL || one->state.waits > verdict.channel->state.waits)
+        if (one->state.down_since_us != 0 &&
+            facts_take_down(&facts, &now->paused, one->name, one->op_code) &&
+            (verdict.channel == NULL || one->state.waits > verdict.channel->state.waits))
             verdict.channel = one;
     }
+    for (unsigned i = 0; verdict.channel == NULL && i < now->broken.count; i++) {
+        const struct stopped *one = &now->broken.of[i];
+
+        if (facts_take_down(&facts, &now->paused, one->channel, one->op_code) &&
+            verdict.stopped == NULL)
+            verdict.stopped = one;
+    }
+    verdict.count = facts.of[VERDICT_DOWN].count;
     if (verdict.channel != NULL) {
         verdict.since_us = verdict.channel->state.down_since_us;
         verdict.stopped = stopped_of(&now->broken, verdict.channel->name, verdict.channel->op_code);
-    } else if (now->broken.count > 0) {
-        verdict.stopped = &now->broken.of[0];
+    } else if (verdict.stopped != NULL) {
         verdict.since_us = verdict.stopped->row.opened_us;
-        verdict.count = now->broken.count;
     }
     return verdict;
 }

@@ -16,9 +16,6 @@ struct verdict {
 
 /* Of what the database says; it points into *now. */
 struct verdict verdict_of(const struct now *now);
-/* What is stopped and concerns the channel in this operation; NULL: nothing. */
-const struct stopped *stopped_of(const struct stops *stops, const char *channel,
-                                 const char *op_code);
 
 /* How each kind looks ("bad", "warn", "good"), its section of the runbook, what it says where that
  * is always the same (NULL: it is not), and where what it is about is listed. */

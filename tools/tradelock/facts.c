@@ -5,6 +5,9 @@
 
 #include <tradelock/layer.h>
 
+#include <stdio.h>
+#include <string.h>
+
 /* The age in microseconds counts from so many seconds on. */
 static int is_older(int64_t age_us, int64_t s)
 {
@@ -34,6 +37,43 @@ void facts_take_pause(struct facts *facts, const tl_pause_row *row)
     facts->of[VERDICT_PAUSED].count++;
     if (is_older(row->now_us - row->decided_us, TL_PAUSED_LONG_S))
         facts->of[VERDICT_FORGOTTEN].count++;
+}
+
+void stops_keep(struct stops *stops, const tl_pause_row *row)
+{
+    struct stopped *one = &stops->of[stops->count];
+
+    if (stops->count == STOPS_MOST)
+        return;
+    snprintf(one->channel, sizeof one->channel, "%s", row->channel);
+    snprintf(one->op_code, sizeof one->op_code, "%s", row->op_code);
+    snprintf(one->account, sizeof one->account, "%s", row->account);
+    snprintf(one->reason, sizeof one->reason, "%s", row->reason);
+    one->row = *row;
+    stops->count++;
+}
+
+const struct stopped *stopped_of(const struct stops *stops, const char *channel,
+                                 const char *op_code)
+{
+    for (unsigned i = 0; i < stops->count; i++) {
+        const struct stopped *one = &stops->of[i];
+
+        if (strcmp(one->channel, TL_CHANNEL_ALL) == 0 ||
+            (strcmp(one->channel, channel) == 0 &&
+             (one->op_code[0] == '\0' || strcmp(one->op_code, op_code) == 0)))
+            return one;
+    }
+    return NULL;
+}
+
+int facts_take_down(struct facts *facts, const struct stops *paused, const char *channel,
+                    const char *op_code)
+{
+    const int counts = stopped_of(paused, channel, op_code) == NULL;
+
+    facts->of[VERDICT_DOWN].count += (uint64_t)counts;
+    return counts;
 }
 
 enum verdict_kind facts_worst(const struct facts *facts)

@@ -34,10 +34,35 @@ struct facts {
     } of[VERDICT_WELL + 1];
 };
 
+#define STOPS_MOST 16u
+
+/* A channel that operators have paused, or whose breaker is open; the pointers of `row` are not
+ * set. */
+struct stopped {
+    char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": as a whole */
+    char account[128], reason[TL_REMARK_MAX + 1];
+    tl_pause_row row;
+};
+
+struct stops {
+    struct stopped of[STOPS_MOST];
+    unsigned count;
+};
+
+/* Those beyond STOPS_MOST are left out. */
+void stops_keep(struct stops *stops, const tl_pause_row *row);
+/* What is stopped and concerns the channel in this operation; NULL: nothing. */
+const struct stopped *stopped_of(const struct stops *stops, const char *channel,
+                                 const char *op_code);
+
 /* What the overview says by itself. */
 void facts_take(struct facts *facts, const tl_overview *overview);
 void facts_take_doubt(struct facts *facts, uint64_t count, int64_t oldest_us, int64_t now_us);
 void facts_take_pause(struct facts *facts, const tl_pause_row *row);
+/* Of a channel that does not answer, or whose breaker is open.  0: it does not count, since operators
+ * have paused it, so that nothing is sent there and nobody is called before the pause is too long. */
+int facts_take_down(struct facts *facts, const struct stops *paused, const char *channel,
+                    const char *op_code);
 enum verdict_kind facts_worst(const struct facts *facts);
 /* The exit code that tells it to a monitor. */
 int facts_code(const struct facts *facts);

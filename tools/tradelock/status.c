@@ -56,6 +56,7 @@ struct screen {
     struct group groups[GROUPS];
     size_t group_count;
     struct facts facts;
+    struct stops pauses, breakers;
     int channels_cut, drains;
     json_t *waiting, *channels, *paused, *limited, *broken;
     struct table *channel_table, *paused_table, *limited_table, *broken_table;
@@ -134,7 +135,8 @@ static int take_channel(void *context, const tl_channel_state *one)
     char text[LISTING_COLUMNS][CELL];
     const char *cells[LISTING_COLUMNS];
 
-    s->facts.of[VERDICT_DOWN].count += one->down_since_us != 0;
+    if (one->down_since_us != 0)
+        facts_take_down(&s->facts, &s->pauses, one->channel, one->op_code);
     s->channels_cut |= one->cut;
     record_columns(&columns, &record_channel_state, NULL);
     for (size_t i = 0; i < columns.count; i++) {
@@ -174,7 +176,7 @@ static void take_breaker(struct screen *s, const tl_pause_row *row)
 {
     char since[TIME_TEXT], last[TIME_TEXT], next[TIME_TEXT] = "now", silent[24];
 
-    s->facts.of[VERDICT_DOWN].count++;
+    stops_keep(&s->breakers, row);
     if (row->probe_us > row->now_us)
         distance_text(next, row->now_us, row->probe_us);
     snprintf(silent, sizeof silent, "%lld", (long long)row->silent_probes);
@@ -205,6 +207,7 @@ static int take_pause(void *context, const tl_pause_row *row)
         return 0;
     s->drains |= strcmp(row->channel, TL_CHANNEL_ALL) == 0;
     facts_take_pause(&s->facts, row);
+    stops_keep(&s->pauses, row);
     table_add(s->paused_table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)",
               time_text(when, row->decided_us), row->account, row->reason);
     json_array_append_new(s->paused,
@@ -245,9 +248,12 @@ static tl_status screen_read(struct screen *s, tl_client *client)
     if (status == TL_OK)
         status = tl_restore_status(client, &s->restore, NULL, NULL);
     if (status == TL_OK)
-        status = tl_channel_list(client, NULL, take_channel, s);
-    if (status == TL_OK)
         status = tl_pause_list(client, take_pause, s);
+    for (unsigned i = 0; i < s->breakers.count; i++)
+        facts_take_down(&s->facts, &s->pauses, s->breakers.of[i].channel,
+                        s->breakers.of[i].op_code);
+    if (status == TL_OK)
+        status = tl_channel_list(client, NULL, take_channel, s);
     if (status == TL_OK)
         status = tl_inbox(client, take_proposal, &s->facts.of[VERDICT_PROPOSED].count);
     if (s->restore.open && s->restore.proposed_us != 0)
