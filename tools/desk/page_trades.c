@@ -82,9 +82,9 @@ static void log_link(struct visit *visit, const char *text)
 {
     struct ref other = {.show = "all"};
 
-    if (strlen(text) != TL_UUID_TEXT - 1 || strspn(text, "0123456789abcdefABCDEF-") != strlen(text))
+    if (!text_is_uuid(text))
         return;
-    snprintf(other.log_no, sizeof other.log_no, "%s", text);
+    snprintf(other.log_no, sizeof other.log_no, "%.*s", TL_UUID_TEXT - 1, text);
     look_link(visit, &other, "", "Look for it as a log UUID");
 }
 

@@ -470,6 +470,8 @@ static void say_not_found(struct output *output)
             "tradelock: no trade is found by '%s', in these capital and small letters.  It was "
             "looked for as: %s\n",
             output->filter->find, kinds);
+    if (text_is_uuid(output->filter->find))
+        fprintf(stderr, "tradelock: a log UUID is looked for by --log %s\n", output->filter->find);
     fleet_each(0, find_near, output);
     if (output->near[0] != '\0')
         fprintf(stderr,

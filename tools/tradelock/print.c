@@ -224,6 +224,12 @@ int text_width(const char *text, size_t size)
     return width;
 }
 
+int text_is_uuid(const char *text)
+{
+    return strlen(text) == TL_UUID_TEXT - 1 &&
+           strspn(text, "0123456789abcdefABCDEF-") == strlen(text);
+}
+
 void print_pair(const char *name, const char *value)
 {
     if (value == NULL || value[0] == '\0')

@@ -64,6 +64,8 @@ size_t harmless(const char *text, size_t size);
 /* The text, with bytes that a terminal would obey as \x1b, and how many characters that are. */
 void print_harmless(const char *text, size_t size);
 int text_width(const char *text, size_t size);
+/* Whether it has a UUID's form. */
+int text_is_uuid(const char *text);
 
 /* "name: value" with the names in one column; nothing for an empty value. */
 void print_pair(const char *name, const char *value);
