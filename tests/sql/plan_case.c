@@ -591,7 +591,7 @@ const plan_case plan_cases[] = {
      WITH_ROW(paid_by_key, NAMED(.channel = S("")), NAMED(.number = N(0), .name = S("key-777")))},
     {&sql_paid_by_ref, "", 1, FEW, PLAN_KEYS,
      WITH_ROW(paid_by_ref, NAMED(.channel = S("")), NAMED(.number = N(0), .name = S("ref-777")))},
-    {&sql_paid_by_serial, "", 1, 20, PLAN_KEYS,
+    {&sql_paid_by_serial, "", 1, 30, PLAN_KEYS,
      WITH_ROW(paid_by_serial, NAMED(.channel = S("")), NAMED(.number = N(0), .name = S("W777")))},
     /* the audit */
     {&sql_audit_log, "", 200, 2200, PLAN_KEYS,
