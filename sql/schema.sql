@@ -98,9 +98,6 @@ CREATE TABLE IF NOT EXISTS trade_lock (
         DEFAULT (channel_key),
     -- 1 on a sync row in process whose operation lets one trade of a customer in at a time
     busy TINYINT AS (IF(exclusive = 1 AND status = 'P' AND lane = 'S', 1, NULL)) VIRTUAL,
-    -- the last step of a trade that was made more than a day before it
-    late_at DATETIME(6) AS (IF(lane = 'S' AND repeatable = 0
-        AND logged_at > created_at + INTERVAL 1 DAY, logged_at, NULL)) VIRTUAL,
     PRIMARY KEY (cust_no, serial_no, op_code),
     UNIQUE KEY one_per_customer (cust_no, op_code, busy),
     -- All background work: waiting retry rows, and sync rows by the end of their max_hold.
@@ -113,9 +110,6 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     -- and ended costs each of them one entry, at its end where serial numbers rise; a trade that
     -- names no batch or reference stands in one place.
     KEY made (created_at),
-    -- Reports: the trades of a range by their end are those that were made in it or the day before,
-    -- and those that are late.  Most never are, so this index stays as their ask left it.
-    KEY late (late_at, created_at),
     KEY serial (conflict, parked, serial_no),
     KEY batch (batch, serial_no),
     KEY channel_ref (channel_ref, serial_no),

@@ -1,5 +1,4 @@
-/* Reports: walks through the trades of a range page by page, and counts and sums them, or tells each.
- * Reads only. */
+/* Reports: walks through trades page by page, and counts and sums them, or tells each.  Reads only. */
 #include "admin/list.h"
 #include "admin/shard_copies.h"
 
@@ -8,7 +7,6 @@
 #include "client/read.h"
 #include "store/bind.h"
 #include "store/record.h"
-#include "store/rows.h"
 
 #include "sql_text.h"
 
@@ -21,11 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that one statement looks at: sums are short, lines are wide, and late ones named each. */
+/* Rows that one statement looks at: sums are short, lines are wide. */
 #define PAGE_SUMS 20000
 #define PAGE_LINES 2000
-#define PAGE_LATE 64
-#define DAY_US INT64_C(86400000000)
 /* After every key. */
 #define LAST_KEY "\x7f"
 
@@ -40,6 +36,7 @@ struct report {
     size_t count;
     store_list_place after, end;
     shard_copies copies;
+    int by_made; /* through those that were asked for in the range, not through all */
     int is_last, stopped;
 };
 
@@ -113,12 +110,14 @@ static tl_status add_line(struct report *self, const tl_report_line *line)
 
 /* ---------------------------------------------------------------------- reading -- */
 
-#define REPORT_MADE(self)                                                                          \
-    .after_us = db_int((self)->after.us), .end_us = db_int((self)->end.us),                        \
+#define REPORT_PAGE(self)                                                                          \
     .cust_no = db_text((self)->after.cust_no), .serial_no = db_text((self)->after.serial_no),      \
     .op_code = db_text((self)->after.op_code), .end_cust = db_text((self)->end.cust_no),           \
     .end_serial = db_text((self)->end.serial_no), .end_op = db_text((self)->end.op_code)
-#define REPORT_SINCE(self) .since_us = db_int((self)->scope->since_us)
+#define REPORT_RANGE(self)                                                                         \
+    .since_us = db_int((self)->scope->since_us), .until_us = db_int((self)->until_us)
+#define REPORT_MADE(self)                                                                          \
+    REPORT_PAGE(self), .after_us = db_int((self)->after.us), .end_us = db_int((self)->end.us)
 
 /* Until it is found the end of the range. */
 static tl_status find_end(struct report *self, unsigned most)
@@ -129,8 +128,13 @@ static tl_status find_end(struct report *self, unsigned most)
     *end = (store_list_place){
         .us = self->until_us - 1, .cust_no = LAST_KEY, .serial_no = LAST_KEY, .op_code = LAST_KEY};
     TRY(read_status(self->connection,
-                    SQL_RUN(self->connection, &result, report_end, REPORT_MADE(self),
-                            .most = db_uint(most - 1)),
+                    self->by_made ? SQL_RUN(self->connection, &result, report_made_end,
+                                            REPORT_MADE(self), .most = db_uint(most - 1))
+                                  : SQL_RUN(self->connection, &result, report_end,
+                                            .cust_no = db_text(self->after.cust_no),
+                                            .serial_no = db_text(self->after.serial_no),
+                                            .op_code = db_text(self->after.op_code),
+                                            .most = db_uint(most - 1)),
                     "reading the trades"));
     self->is_last = result.rows == 0;
     if (self->is_last)
@@ -138,7 +142,8 @@ static tl_status find_end(struct report *self, unsigned most)
     text_copy(end->cust_no, sizeof end->cust_no, db_get_text(&result, 0, 0));
     text_copy(end->serial_no, sizeof end->serial_no, db_get_text(&result, 0, 1));
     text_copy(end->op_code, sizeof end->op_code, db_get_text(&result, 0, 2));
-    end->us = db_get_int(&result, 0, 3);
+    if (self->by_made)
+        end->us = db_get_int(&result, 0, 3);
     return TL_OK;
 }
 
@@ -157,12 +162,13 @@ static tl_status take_sums(struct report *self)
     const db_result *result = &page;
     tl_report_row one, *to = &one;
 
-    TRY(read_status(self->connection,
-                    SQL_RUN(self->connection, &page, report_sums, REPORT_MADE(self),
-                            REPORT_SINCE(self), .until_us = db_int(self->until_us), REPORT_BY(by),
-                            .asked = db_int(self->scope->at == TL_REPORT_ASKED),
-                            .paid = db_int(self->scope->at == TL_REPORT_PAID)),
-                    "counting trades"));
+    TRY(read_status(
+        self->connection,
+        self->by_made
+            ? SQL_RUN(self->connection, &page, report_made_sums, REPORT_MADE(self), REPORT_BY(by))
+            : SQL_RUN(self->connection, &page, report_sums, REPORT_PAGE(self), REPORT_RANGE(self),
+                      REPORT_BY(by), .paid = db_int(self->scope->at == TL_REPORT_PAID)),
+        "counting trades"));
     for (size_t row = 0; row < page.rows; row++) {
         memset(to, 0, sizeof *to);
         TL_REPORT_MAP(RECORD_READ)
@@ -220,52 +226,19 @@ static tl_status take_line(struct report *self, const tl_report_line *line)
     return TL_OK;
 }
 
-static tl_status take_page(struct report *self, const db_result *page)
-{
-    tl_report_line line;
-
-    for (size_t row = 0; row < page->rows && !self->stopped;) {
-        next_line(&line, page, &row);
-        TRY(take_line(self, &line));
-    }
-    return TL_OK;
-}
-
 /* rest: those that take_sums() did not count. */
 static tl_status take_lines(struct report *self, int rest)
 {
     RESULT page = DB_RESULT_INIT;
+    tl_report_line line;
 
     TRY(read_status(self->connection,
-                    SQL_RUN(self->connection, &page, report_lines, REPORT_MADE(self),
-                            REPORT_SINCE(self), .rest = db_int(rest)),
+                    SQL_RUN(self->connection, &page, report_lines, REPORT_PAGE(self),
+                            REPORT_RANGE(self), .rest = db_int(rest)),
                     "reading the trades"));
-    return take_page(self, &page);
-}
-
-/* Those that were asked for before the walk begins.  One statement names all: none is missing or told
- * twice because it changes meanwhile. */
-static tl_status take_late(struct report *self)
-{
-    RESULT keys = DB_RESULT_INIT;
-    RESULT page = DB_RESULT_INIT;
-    struct sql_report_late_lines_row row[PAGE_LATE];
-    store_rows rows = {.rows = (const db_value *)row};
-
-    TRY(read_status(self->connection,
-                    SQL_RUN(self->connection, &keys, report_late, REPORT_SINCE(self),
-                            .made_us = db_int(self->after.us)),
-                    "looking for late trades"));
-    for (size_t at = 0; at < keys.rows && !self->stopped; at += rows.count) {
-        for (rows.count = 0; rows.count < PAGE_LATE && at + rows.count < keys.rows; rows.count++)
-            row[rows.count] = SQL_ROW(report_late_lines,
-                                      .cust_no = db_ascii(db_get_text(&keys, at + rows.count, 0)),
-                                      .serial_no = db_ascii(db_get_text(&keys, at + rows.count, 1)),
-                                      .op_code = db_ascii(db_get_text(&keys, at + rows.count, 2)));
-        TRY(read_status(self->connection,
-                        store_run_rows(self->connection, &sql_report_late_lines, &rows, &page),
-                        "reading late trades"));
-        TRY(take_page(self, &page));
+    for (size_t row = 0; row < page.rows && !self->stopped;) {
+        next_line(&line, &page, &row);
+        TRY(take_line(self, &line));
     }
     return TL_OK;
 }
@@ -274,19 +247,15 @@ static int walk(void *context)
 {
     struct report *self = context;
     const int one_by_one = self->each_line != NULL || self->scope->one_by_one || self->copies.has;
-    const int by_ask = self->scope->at == TL_REPORT_ASKED;
     tl_status status = TL_OK;
 
+    self->by_made = self->scope->at == TL_REPORT_ASKED && !one_by_one;
     self->after.us = self->scope->since_us;
-    if (!by_ask) {
-        self->after.us -= self->after.us < DAY_US ? self->after.us : DAY_US;
-        status = take_late(self);
-    }
     while (status == TL_OK && !self->is_last && !self->stopped) {
         status = find_end(self, one_by_one ? PAGE_LINES : PAGE_SUMS);
         if (status == TL_OK && !one_by_one)
             status = take_sums(self);
-        if (status == TL_OK && (one_by_one || !by_ask))
+        if (status == TL_OK && !self->by_made)
             status = take_lines(self, !one_by_one);
         self->after = self->end;
     }

@@ -66,9 +66,8 @@ SELECT CONCAT('C', seq MOD (@rows DIV 10)), CONCAT('W', seq), 'WITHDRAW', 'S', '
     CONCAT('00-', IF(seq MOD 10 = 5, '0af7651916cd43dd8448eb211c80319c', LPAD(seq, 32, '0')),
         '-b7ad6b7169203331-01'), 1000 * (1 + seq MOD 10), IF(seq MOD 4 = 0, 'USD', 'EUR')
     FROM seq_1_to_1000000 WHERE seq <= @rows;
--- Those of one customer by a step of ours, long after they were asked for.
-UPDATE trade_lock SET step = 'end', token = RANDOM_BYTES(16), fence = fence + 1, rev = rev + 1,
-    created_at = '2020-02-01'
+-- Those of one customer by a step of ours.
+UPDATE trade_lock SET step = 'end', token = RANDOM_BYTES(16), fence = fence + 1, rev = rev + 1
 WHERE cust_no = 'C6000' AND op_code = 'WITHDRAW';
 -- Half of them keep their first step themselves.
 INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, status,

@@ -1113,7 +1113,7 @@ TEST(test_the_grants_name_every_column)
                             "c.column_name AND p.privilege_type = '%1$s' AND p.grantee LIKE "
                             "'''%2$s''%%' WHERE c.table_schema = DATABASE() AND c.table_name = "
                             "'trade_lock' AND (p.column_name IS NULL) <> (c.column_name IN "
-                            "('logged_at', 'account', 'busy', 'late_at', 'longest_hold_ms', "
+                            "('logged_at', 'account', 'busy', 'longest_hold_ms', "
                             "'blanked_rev') OR c.column_name LIKE 'first\\_%%')",
                             may[i], role_names[APPLICATION]),
             0);

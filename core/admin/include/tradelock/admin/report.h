@@ -78,15 +78,14 @@ typedef int (*tl_report_line_fn)(void *context, const tl_report_line *line);
 /*
  * Counts trades, each of whose fields is as it is now, sorted by day, channel, operation, currency
  * and state.  Mutexes and locks for reading and writing are no trades, and of a fleet rows that a
- * slot left behind count where the slot is.  In pages of some ten thousand it reads the trades that
- * were asked for in the range; by another moment also those of the day before it, and older ones that
- * have changed since it began.  So a trade that moves on meanwhile is told as it was before or after.
+ * slot left behind count where the slot is.  In pages of some ten thousand it reads the rows that
+ * were asked for in the range, or, by another moment or one by one, every row of trade_lock; so a
+ * trade that moves on meanwhile is told as it was before or after.
  * Needs an operator's or a reader's account.
  */
 TL_EXPORT tl_status tl_report(tl_client *client, const tl_report_scope *scope,
                               tl_report_row_fn each, void *context, tl_report_gaps *gaps);
-/* The same trades one by one, in the order in which they were asked for, but those that were asked for
- * more than a day before the range come first; `by` counts for nothing. */
+/* The same trades one by one, by customer and serial number; `by` counts for nothing. */
 TL_EXPORT tl_status tl_report_lines(tl_client *client, const tl_report_scope *scope,
                                     tl_report_line_fn each, void *context, tl_report_gaps *gaps);
 
