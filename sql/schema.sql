@@ -113,8 +113,6 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     KEY serial (conflict, parked, serial_no),
     KEY batch (batch, serial_no),
     KEY channel_ref (channel_ref, serial_no),
-    -- Statements and searches: what a bank calls a payment; its beginning tells keys apart.
-    KEY channel_key (channel_key(16)),
     -- Searches: by what people call it, its trace, and its amount, the latest last.
     KEY label (label, serial_no),
     KEY trace (traceparent, serial_no),

@@ -24,7 +24,6 @@ static const struct {
              {"beginning of a serial number", offsetof(tl_filter, serial_prefix)},
              {"customer", offsetof(tl_filter, cust)},
              {"channel reference", offsetof(tl_filter, channel_ref)},
-             {"channel key", offsetof(tl_filter, channel_key)},
              {"batch", offsetof(tl_filter, batch)},
              {"label", offsetof(tl_filter, label)},
              {"trace id", offsetof(tl_filter, trace)},
@@ -108,19 +107,13 @@ static void make_amount(struct find_part *part)
         part->filter.until_us = day_us + DAY_US;
 }
 
-/* As the library writes its hexadecimal digits. */
-static void make_small(char *text)
-{
-    for (char *at = text; *at != '\0'; at++)
-        *at = (char)tolower((unsigned char)*at);
-}
-
-/* Of a whole trace context its id. */
+/* Of a whole trace context its id, and the id in small letters. */
 static void make_trace(char *text)
 {
     char id[TEXT_TRACE + 1];
 
-    make_small(text);
+    for (char *at = text; *at != '\0'; at++)
+        *at = (char)tolower((unsigned char)*at);
     text_trace(id, text);
     if (id[0] != '\0')
         strcpy(text, id);
@@ -133,14 +126,11 @@ int find_part(struct find_part *part, const tl_filter *search, unsigned kind)
 
     part->filter = *search;
     part->filter.after = NULL;
-    if (kind >= FIND_KINDS)
+    if (kind >= FIND_KINDS || !trim(part->text, search->find, 0))
         return 0;
     member = (const char **)(void *)((char *)&part->filter + kinds[kind].member);
-    /* Banks print keys in groups, and in capital letters. */
-    if (*member != NULL || !trim(part->text, search->find, member == &part->filter.channel_key))
+    if (*member != NULL)
         return 0;
-    if (member == &part->filter.channel_key)
-        make_small(part->text);
     if (member == &part->filter.amount)
         make_amount(part);
     if (member == &part->filter.trace)

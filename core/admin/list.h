@@ -27,7 +27,6 @@ enum list_source {
     LIST_CUSTOMER_REST,
     LIST_BY_SERIAL,
     LIST_BY_REF,
-    LIST_BY_KEY,
     LIST_BY_LABEL,
     LIST_BY_TRACE,
     LIST_BY_AMOUNT,
@@ -55,7 +54,7 @@ struct list_found {
 };
 
 /* What somebody looks for is one of these kinds after the other, each a list by its own filter. */
-#define FIND_KINDS 10u
+#define FIND_KINDS 9u
 #define FIND_MOST 160 /* the longest, a channel's reference, and more */
 struct find_part {
     tl_filter filter;

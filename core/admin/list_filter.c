@@ -48,18 +48,6 @@ static tl_status check_ref(const char *ref)
     return text_check_utf8("channel reference", ref);
 }
 
-static tl_status check_key(const char *key)
-{
-    const size_t digits = strspn(key, "0123456789abcdef");
-
-    if (digits == 0 || digits > TL_CHANNEL_KEY_MAX || key[digits] != '\0')
-        return error_set(TL_INVALID,
-                         "channel key: is none, %d hexadecimal digits in small letters "
-                         "at most",
-                         TL_CHANNEL_KEY_MAX);
-    return TL_OK;
-}
-
 static tl_status check_letters(const tl_filter *filter)
 {
     if (filter->lane != 0 && filter->lane != 'S' && filter->lane != 'R')
@@ -121,8 +109,6 @@ tl_status list_names_check(const tl_filter *filter)
         TRY(tl_batch_check(filter->batch));
     if (filter->channel_ref != NULL)
         TRY(check_ref(filter->channel_ref));
-    if (filter->channel_key != NULL)
-        TRY(check_key(filter->channel_key));
     if (filter->label != NULL)
         TRY(text_check_line("label", filter->label, TL_LABEL_MAX));
     if (filter->trace != NULL)
@@ -225,11 +211,10 @@ static int is_by_moment(const tl_filter *filter)
 /* Where rows of one name come from; LIST_SOURCES: none is asked for. */
 static enum list_source name_of(const tl_filter *f)
 {
-    return f->channel_ref != NULL   ? LIST_BY_REF
-           : f->channel_key != NULL ? LIST_BY_KEY
-           : f->label != NULL       ? LIST_BY_LABEL
-           : f->trace != NULL       ? LIST_BY_TRACE
-                                    : LIST_SOURCES;
+    return f->channel_ref != NULL ? LIST_BY_REF
+           : f->label != NULL     ? LIST_BY_LABEL
+           : f->trace != NULL     ? LIST_BY_TRACE
+                                  : LIST_SOURCES;
 }
 
 int list_filter_uses(const tl_filter *filter, enum list_source source)
@@ -320,9 +305,7 @@ static int passes_names(const tl_filter *f, const tl_view *view)
            (f->amount == NULL || passes_amount(f->amount, view)) &&
            /* At a moment before, it may have had none yet. */
            (f->as_of_us != 0 || f->channel_ref == NULL ||
-            strcmp(f->channel_ref, view->channel_ref) == 0) &&
-           (f->as_of_us != 0 || f->channel_key == NULL ||
-            strcmp(f->channel_key, view->channel_key) == 0);
+            strcmp(f->channel_ref, view->channel_ref) == 0);
 }
 
 static int passes_times(const tl_filter *f, const tl_view *view)

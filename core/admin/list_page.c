@@ -82,10 +82,6 @@ static db_answer read_named(const struct list *list, const store_list_page *page
     case LIST_BY_REF:
         return SQL_RUN(connection, rows, list_ref, LIST_FILTER(page->filter),
                        LIST_AFTER_KEY(page->after), .after_op = after_op, .most = most);
-    case LIST_BY_KEY:
-        return SQL_RUN(connection, rows, list_key, LIST_FILTER(page->filter),
-                       .channel_key = db_text(f->channel_key), LIST_AFTER_KEY(page->after),
-                       .after_op = after_op, .most = most);
     case LIST_BY_LABEL:
         return SQL_RUN(connection, rows, list_label, LIST_FILTER(page->filter),
                        .label = db_text(f->label), LIST_AFTER_KEY(page->after),
@@ -154,7 +150,6 @@ db_answer list_read_page(const struct list *list, const store_operation *operati
                        LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
                        .most = db_uint(page.most));
     case LIST_BY_REF:
-    case LIST_BY_KEY:
     case LIST_BY_LABEL:
     case LIST_BY_TRACE:
     case LIST_BY_AMOUNT:
@@ -187,7 +182,6 @@ void list_place_first(const struct list *list, const store_operation *operation,
     case LIST_CONFLICT:
     case LIST_BY_SERIAL:
     case LIST_BY_REF:
-    case LIST_BY_KEY:
     case LIST_BY_LABEL:
     case LIST_BATCH_OPEN:
     case LIST_BATCH_REST:

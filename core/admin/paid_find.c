@@ -1,4 +1,5 @@
-/* Finds whose trades payments are of which a bank names no customer, by what it names.  Reads only. */
+/* Finds whose trades payments are of which a bank names no customer: walks all trades, and compares
+ * them with the names that were given.  Reads only. */
 #include "admin/statements.h"
 
 #include "client/read.h"
@@ -6,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "store/bind.h"
-#include "store/rows.h"
 
 #include "sql_text.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 64
+#define PAGE 2000
 
 enum named_by { BY_KEY, BY_REF, BY_SERIAL };
 
@@ -29,7 +29,7 @@ struct name {
 struct search {
     const tl_payment *payments;
     const char *channel;
-    struct name *names; /* those of one kind together */
+    struct name *names; /* sorted */
     size_t count;
     tl_payment_trade_fn each;
     void *context;
@@ -40,8 +40,7 @@ static int compare_names(const void *left, const void *right)
 {
     const struct name *a = left, *b = right;
 
-    return a->by != b->by ? (int)a->by - (int)b->by
-                          : (a->number > b->number) - (a->number < b->number);
+    return a->by != b->by ? (int)a->by - (int)b->by : strcmp(a->text, b->text);
 }
 
 static int is_given(const char *text)
@@ -69,38 +68,41 @@ static tl_status take_names(struct search *s, size_t count)
     return TL_OK;
 }
 
-/* The three statements take the same values. */
-static db_answer look(const struct search *s, const struct name *names, size_t count,
-                      db_result *result)
+/* 0: go on. */
+static int show_named(const struct search *s, enum named_by by, const char *text, const tl_key *key)
 {
-    static const struct sql_text *const statements[] = {[BY_KEY] = &sql_paid_by_key,
-                                                        [BY_REF] = &sql_paid_by_ref,
-                                                        [BY_SERIAL] = &sql_paid_by_serial};
-    struct sql_paid_by_key_row row[PAGE];
-    const store_rows rows = {.outside = SQL_VALUES(paid_by_key, .channel = db_ascii(s->channel)),
-                             .rows = (const db_value *)row,
-                             .count = count};
+    const struct name wanted = {by, text, 0};
+    size_t from = 0, to = s->count;
 
-    for (size_t i = 0; i < count; i++)
-        row[i] = SQL_ROW(paid_by_key, .number = db_uint(names[i].number),
-                         .name = names[i].by == BY_REF ? db_text(names[i].text)
-                                                       : db_ascii(names[i].text));
-    return store_run_rows(s->connection, statements[names[0].by], &rows, result);
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+
+        if (compare_names(&s->names[middle], &wanted) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < s->count && compare_names(&s->names[from], &wanted) == 0; from++) {
+        const tl_payment *p = &s->payments[s->names[from].number];
+
+        if ((!is_given(p->op_code) || strcmp(p->op_code, key->op_code) == 0) &&
+            (!is_given(p->serial_no) || strcmp(p->serial_no, key->serial_no) == 0) &&
+            s->each(s->context, s->names[from].number, key) != 0)
+            return 1;
+    }
+    return 0;
 }
 
-/* 0: go on. */
 static int show_page(const struct search *s, const db_result *r)
 {
     for (size_t row = 0; row < r->rows; row++) {
-        const size_t number = (size_t)db_get_uint(r, row, COLUMN_paid_by_key_number);
-        const tl_payment *p = &s->payments[number];
-        const tl_key key = {db_get_text(r, row, COLUMN_paid_by_key_serial_no),
-                            db_get_text(r, row, COLUMN_paid_by_key_cust_no),
-                            db_get_text(r, row, COLUMN_paid_by_key_op_code)};
+        const tl_key key = {db_get_text(r, row, COLUMN_paid_trades_serial_no),
+                            db_get_text(r, row, COLUMN_paid_trades_cust_no),
+                            db_get_text(r, row, COLUMN_paid_trades_op_code)};
 
-        if ((!is_given(p->op_code) || strcmp(p->op_code, key.op_code) == 0) &&
-            (!is_given(p->serial_no) || strcmp(p->serial_no, key.serial_no) == 0) &&
-            s->each(s->context, number, &key) != 0)
+        if (show_named(s, BY_KEY, db_get_text(r, row, COLUMN_paid_trades_channel_key), &key) ||
+            show_named(s, BY_REF, db_get_text(r, row, COLUMN_paid_trades_channel_ref), &key) ||
+            show_named(s, BY_SERIAL, key.serial_no, &key))
             return 1;
     }
     return 0;
@@ -109,19 +111,28 @@ static int show_page(const struct search *s, const db_result *r)
 static int find_all(void *context)
 {
     const struct search *s = context;
+    store_list_place last = {.us = 0};
     RESULT r = DB_RESULT_INIT;
-    tl_status status = TL_OK;
+    tl_status status;
 
-    for (size_t at = 0, count = 0; at < s->count; at += count) {
-        const struct name *names = &s->names[at];
-
-        for (count = 1; count < PAGE && at + count < s->count && names[count].by == names[0].by;)
-            count++;
-        status = read_status(s->connection, look(s, names, count, &r),
-                             "looking for the trades of payments");
+    do {
+        status = read_status(
+            s->connection,
+            SQL_RUN(s->connection, &r, paid_trades, .cust_no = db_ascii(last.cust_no),
+                    .serial_no = db_ascii(last.serial_no), .op_code = db_ascii(last.op_code),
+                    .channel = db_ascii(s->channel), .most = db_uint(PAGE)),
+            "looking for the trades of payments");
         if (status != TL_OK || show_page(s, &r))
             break;
-    }
+        if (r.rows > 0) {
+            text_copy(last.cust_no, sizeof last.cust_no,
+                      db_get_text(&r, r.rows - 1, COLUMN_paid_trades_cust_no));
+            text_copy(last.serial_no, sizeof last.serial_no,
+                      db_get_text(&r, r.rows - 1, COLUMN_paid_trades_serial_no));
+            text_copy(last.op_code, sizeof last.op_code,
+                      db_get_text(&r, r.rows - 1, COLUMN_paid_trades_op_code));
+        }
+    } while (r.rows >= PAGE);
     return (int)status;
 }
 

@@ -36,6 +36,17 @@ LEFT JOIN trade_evidence e FORCE INDEX (trade) ON e.cust_no = k.cust_no
     AND (k.paid_currency IS NULL OR e.currency = k.paid_currency)
 GROUP BY k.number
 
+-- name: paid_trades
+-- A page of the trades that a channel may have paid, by customer: what a bank calls them, if it knows
+-- no customer.  No index leads from a channel key to its trade.
+SELECT cust_no, serial_no, op_code, channel_key, channel_ref
+FROM trade_lock
+WHERE cust_no >= :cust_no AND (cust_no > :cust_no OR (serial_no > :serial_no
+        OR (serial_no = :serial_no AND op_code > :op_code)))
+    AND lane = 'S' AND repeatable = 0 AND (:channel = '' OR channel = :channel)
+ORDER BY cust_no, serial_no, op_code
+LIMIT :most
+
 -- name: evidence_list
 -- What was filed about a trade, oldest first.
 SELECT evidence_id, epoch, channel_key, outcome, final, channel_ref, source, remark,
@@ -120,33 +131,3 @@ FOR UPDATE
 -- A worker refuses to carry out what two operators decided about this revision, since the channel
 -- says that the payment lives.  This ends the decision.
 CALL tl_resolution_refused(:cust_no, :serial_no, :op_code, :rev, :reason, :thread_no, :log_no)
-
--- name: paid_by_key
--- The trades that a channel may have paid under these channel keys, of a bank that knows no customer.
-SELECT k.number, t.cust_no, t.serial_no, t.op_code
-FROM (SELECT evidence_id AS number, channel_key AS name FROM trade_evidence WHERE FALSE
-    UNION ALL VALUES /*rows(*/(:number, :name)/*)rows*/) k
-STRAIGHT_JOIN trade_lock t FORCE INDEX (channel_key) ON t.channel_key = k.name
-WHERE /*include paid_condition*/
-
--- name: paid_by_ref
--- As paid_by_key, by the channel's references.
-SELECT k.number, t.cust_no, t.serial_no, t.op_code
-FROM (SELECT evidence_id AS number, channel_ref AS name FROM trade_evidence WHERE FALSE
-    UNION ALL VALUES /*rows(*/(:number, :name)/*)rows*/) k
-STRAIGHT_JOIN trade_lock t FORCE INDEX (channel_ref) ON t.channel_ref = k.name
-WHERE /*include paid_condition*/
-
--- name: paid_by_serial
--- As paid_by_key, by serial numbers: of trades in conflict, and of others.
-SELECT k.number, t.cust_no, t.serial_no, t.op_code
-FROM (SELECT evidence_id AS number, serial_no AS name FROM trade_evidence WHERE FALSE
-    UNION ALL VALUES /*rows(*/(:number, :name)/*)rows*/) k
-STRAIGHT_JOIN (SELECT 0 AS conflict UNION ALL SELECT 1) c
-STRAIGHT_JOIN trade_lock t FORCE INDEX (serial)
-    ON t.conflict = c.conflict AND t.parked IS NULL AND t.serial_no = k.name
-WHERE /*include paid_condition*/
-
--- name: paid_condition
--- Which trades of a name are meant.
-t.lane = 'S' AND t.repeatable = 0 AND (:channel = '' OR t.channel = :channel)

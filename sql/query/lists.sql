@@ -120,12 +120,6 @@ WHERE op_code = :due_op AND next_run_at IS NULL AND session_id IS NULL
 ORDER BY cust_no, serial_no
 LIMIT :most
 
--- name: list_key
--- As list_ref, by the channel key.
-SELECT /*include list_columns*/, 0 AS place_us, '' AS place_text
-FROM trade_lock FORCE INDEX (channel_key)
-WHERE channel_key = :channel_key AND /*include list_behind_condition*/
-
 -- name: list_made
 -- A page of the rows that were made since a moment, the latest first, after the named one.
 SELECT /*include list_columns*/,

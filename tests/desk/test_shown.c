@@ -460,8 +460,8 @@ TEST(test_status_reads_few)
 /* One box finds what people call a trade, tells how it looked, and offers what differs in letters. */
 TEST(test_one_box_finds)
 {
-    static const char *const words[] = {" FOUND-1 ", "FOUND",     "CUSTOMER-9", "REF <i>",
-                                        "12.34 EUR", "EUR 12.34", "F00D BABE"};
+    static const char *const words[] = {" FOUND-1 ", "FOUND",     "CUSTOMER-9",
+                                        "REF <i>",   "12.34 EUR", "EUR 12.34"};
     char large[10001];
     char token[64], path[] = "/trades?r=1234567890123456789012";
     const char *at;
@@ -471,9 +471,9 @@ TEST(test_one_box_finds)
         operators.h.sql,
         "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
         "thread_no, token, fence, rev, proof, created_at, updated_at, amount_minor, "
-        "currency, channel_ref, channel_key, log_no) VALUES ('CUSTOMER-9', 'FOUND-1', 'SEARCHED', "
-        "'S', 'Y', 'ask', UUID(), 'x', 1, 1, 'D', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 1234, 'EUR', "
-        "'REF <i>', 'f00dbabe', '0e3a1d5c-7b1f-4a52-9a35-000000000001')");
+        "currency, channel_ref, log_no) VALUES ('CUSTOMER-9', 'FOUND-1', 'SEARCHED', 'S', 'Y', "
+        "'ask', UUID(), 'x', 1, 1, 'D', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 1234, 'EUR', "
+        "'REF <i>', '0e3a1d5c-7b1f-4a52-9a35-000000000001')");
     visitor_come_in(&v, &desk, operators.user[ANN]);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         search_for(&v, words[i], "all");

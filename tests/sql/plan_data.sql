@@ -55,13 +55,13 @@ FROM seq_1_to_20 b JOIN seq_1_to_100 s;
 INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2021-01-01');
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     session_id, fence, rev, sends, next_run_at, first_rev, first_token, created_at,
-    updated_at, batch, channel_key, channel_ref, label, traceparent, amount_minor, currency)
+    updated_at, batch, channel_ref, label, traceparent, amount_minor, currency)
 SELECT CONCAT('C', seq MOD (@rows DIV 10)), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
     UNHEX(MD5(seq)), CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
     1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, IF(seq MOD 2 = 0, 999, NULL),
     UNHEX(MD5(-seq)), @now, @now,
     IF(seq MOD 2 = 0, CONCAT('B', seq MOD 10 + 1), NULL),
-    CONCAT('key-', seq), IF(seq MOD 10 = 0, 'the same', IF(seq MOD 2 = 1, CONCAT('ref-', seq), NULL)),
+    IF(seq MOD 10 = 0, 'the same', IF(seq MOD 2 = 1, CONCAT('ref-', seq), NULL)),
     IF(seq MOD 2 = 1, CONCAT('order ', seq), NULL),
     CONCAT('00-', IF(seq MOD 10 = 5, '0af7651916cd43dd8448eb211c80319c', LPAD(seq, 32, '0')),
         '-b7ad6b7169203331-01'), 1000 * (1 + seq MOD 10), IF(seq MOD 4 = 0, 'USD', 'EUR')

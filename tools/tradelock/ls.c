@@ -110,8 +110,8 @@ static const struct command_option options[] = {
     {"find TEXT",
      "what a customer or a bank calls it: a serial\n"
      "number or its beginning, a customer, channel reference,\n"
-     "channel key, batch, label, trace id, or an amount\n"
-     "('1,250.00 EUR'), also with a day behind it",
+     "batch, label, trace id, or an amount ('1,250.00 EUR'),\n"
+     "also with a day behind it",
      OPTION_TEXT, .to = &filter.find},
     FILTER_OPTIONS(filter, NULL),
     {"as-of MOMENT", "the rows as they were then, by their history", OPTION_MOMENT,

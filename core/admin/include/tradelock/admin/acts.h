@@ -108,7 +108,8 @@ TL_EXPORT tl_status tl_paid_list(tl_client *client, const tl_payment *payments, 
 /* Finds the trades of payments whose cust_no is NULL, since the bank knows no customer: by channel
  * key; where none is told, by the channel's reference; else by serial number.  Of this channel, and
  * of the payment's operation, where those are told.  each() is called for every trade that fits:
- * one payment may fit several, or none. */
+ * one payment may fit several, or none.  Reads all trades in pages, which takes seconds where there
+ * are a million. */
 typedef int (*tl_payment_trade_fn)(void *context, size_t number, const tl_key *trade);
 TL_EXPORT tl_status tl_payment_find(tl_client *client, const tl_payment *payments, size_t count,
                                     const char *channel, tl_payment_trade_fn each, void *context);

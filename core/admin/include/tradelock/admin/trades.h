@@ -52,10 +52,10 @@ typedef struct tl_filter {
     /* Only rows that some process holds, or held when it died; not together with newest_first.
      * What waits is not read. */
     int held;
-    /* As channel_ref: the channel key; what people call the trade; the id of a W3C trace, 32
-     * digits; and exactly so much money, as people write it: "1,250.00 EUR", "1250 EUR", "1250" of
-     * any currency, "125000 EUR minor units". */
-    const char *channel_key, *label, *trace, *amount;
+    /* As channel_ref: what people call the trade; the id of a W3C trace, 32 digits; and exactly so
+     * much money, as people write it: "1,250.00 EUR", "1250 EUR", "1250" of any currency, "125000
+     * EUR minor units". */
+    const char *label, *trace, *amount;
     /* What somebody looks for, whatever it is: see tl_find_kinds().  Trades that are called exactly
      * so come first, each once.  Not together with as_of_us. */
     const char *find;
