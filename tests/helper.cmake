@@ -21,6 +21,9 @@
 #   FOLDER_THEME.valgrind: that test again under valgrind; an error or a leak fails it.  In the
 #   tree without sanitizers only.
 #
+# ${TL_FORKS_BESIDE_THREADS} is an ENVIRONMENT for tests that fork while their threads free memory:
+# AddressSanitizer's quarantine of freed memory has a lock that the child may inherit locked.
+#
 # Every test has TL_BUILD_DIR and TL_SOURCE_DIR in its environment.
 #
 # The tree build/asan has every test without a label; flavours.txt says what the others have.
@@ -35,6 +38,8 @@ set(TL_TEST_NOT "" CACHE STRING "Add no test with this label")
 option(TL_TEST_FIRST "Add every test of the first tier, whatever its labels" OFF)
 set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
 set(TL_FLAVOURS "" CACHE STRING "Other trees below build/ whose tests run with these")
+
+set(TL_FORKS_BESIDE_THREADS ASAN_OPTIONS=quarantine_size_mb=0)
 
 set(TL_TEST_OPTIONS SERVER SERIAL FILLER LEAKS BUILD_ALWAYS FIRST)
 set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT THREAD_ONLY)
