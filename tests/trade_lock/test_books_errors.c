@@ -163,7 +163,7 @@ static void flush_broken_copies(void)
 {
     MYSQL *sql = database_connect(scene.f.db);
 
-    if (mysql_query(sql, "FLUSH TABLES trade_lock") == 0) /* else it was killed too */
+    if (mysql_query(sql, "FLUSH TABLES") == 0) /* else it was killed too */
         atomic_fetch_add(&flushed, 1);
     mysql_close(sql);
 }

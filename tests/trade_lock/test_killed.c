@@ -129,7 +129,8 @@ static void test_a_broken_trigger(void **state)
                   scene.granted, scene.again, (unsigned long long)stats.repeats);
     assert_int_equal(scene.wrong, 0);
     assert_true(stats.repeats > 0);
-    database_run(scene.f.sql, "FLUSH TABLES trade_lock");
+    /* All tables: one that the triggers write may have a broken trigger of its own. */
+    database_run(scene.f.sql, "FLUSH TABLES");
     scene.again = scene.granted = 0;
     crew_threads(THREADS, ask_again_and_again, &round);
     assert_int_equal(scene.granted, THREADS * TRADES);
