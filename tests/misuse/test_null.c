@@ -18,6 +18,7 @@
 #include <tradelock/layer.h>
 #include <tradelock/money.h>
 #include <tradelock/row_lock.h>
+#include <tradelock/struct.h>
 #include <tradelock/submit.h>
 #include <tradelock/workflow.h>
 
@@ -38,6 +39,7 @@ static struct {
     tl_fleet *fleet; /* of one shard, the same database */
     tl_fleet_workflows *all;
     tl_fleet_worker *all_worker;
+    void *request;
 } have;
 
 static database *db;
@@ -181,6 +183,7 @@ static void open_all(void)
     CREW_STATUS(tl_workflow_register(have.workflows, &workflow), TL_OK);
     CREW_STATUS(tl_workflows_new(&have.empty, have.client), TL_OK);
     CREW_STATUS(tl_worker_start(&have.worker, have.workflows, &of_worker), TL_OK);
+    CREW_STATUS(tl_struct_new(&have.request, "tl_request"), TL_OK);
     CREW_STATUS(tl_books_new(&have.books, have.client, &statement, 1), TL_OK);
     CREW_STATUS(tl_book_new(&have.book, have.books), TL_OK);
     take_locks();

@@ -9,6 +9,7 @@
 #include "support/theme.h"
 
 #include <tradelock/questions.h>
+#include <tradelock/struct.h>
 #include <tradelock/submit.h>
 #include <tradelock/worker.h>
 
@@ -481,6 +482,62 @@ static void test_a_submitted_run(void **state)
     report("a submitted run", &figures, 0);
 }
 
+/* ------------------------------------------------------------ structs by name -- */
+
+static tl_status fill_workflow(tl_workflow **workflow)
+{
+    void *made = NULL;
+    tl_status status = tl_struct_new(&made, "tl_workflow");
+
+    *workflow = made;
+    if (status == TL_OK)
+        status = tl_struct_set_bytes(made, "op_code", "WITHDRAW", 8);
+    if (status == TL_OK)
+        status = tl_struct_set_number(made, "statements.0.rows", 1);
+    if (status == TL_OK)
+        status = tl_struct_set_bytes(made, "statements.1.sql", "SELECT 1", 8);
+    if (status == TL_OK)
+        status = tl_struct_set_pointer(made, "context", &s);
+    return status;
+}
+
+/* What could not be copied is not there, and whatever is there can be read and freed. */
+static void test_structs(void **state)
+{
+    struct figures figures = {0};
+    int failed = 1;
+
+    (void)state;
+    for (unsigned n = 1; n < ALLOCATIONS_MAX && failed; n++) {
+        tl_workflow *workflow = NULL;
+        const void *sql = NULL;
+        int64_t constant = 0;
+        size_t size = 0;
+        tl_status status;
+
+        fail_allocation(n);
+        status = fill_workflow(&workflow);
+        failed = fault_allocations() >= n;
+        fail_allocation(0);
+        CHECK(tl_constant("TL_OK", &constant) == TL_OK && constant == TL_OK, "no constant");
+        if (failed)
+            count(&figures, status, TL_OK);
+        CHECK(status == (failed ? TL_NO_MEMORY : TL_OK), "%s", tl_status_name(status));
+        CHECK((workflow != NULL) == (n > 1), "half a struct");
+        if (workflow != NULL && workflow->statement_count == 2)
+            CHECK(tl_struct_bytes("tl_workflow", workflow, "statements.1.sql", &sql, &size) ==
+                          TL_OK &&
+                      (sql == NULL) == failed,
+                  "a text that was not copied");
+        CHECK(workflow == NULL || failed ||
+                  tl_struct_number("tl_workflow", workflow, "statements.0.rows", &constant) ==
+                      TL_OK,
+              "a number is lost");
+        tl_struct_free(workflow);
+    }
+    report("structs by name", &figures, 0);
+}
+
 /* ----------------------------------------------------------------- questions -- */
 
 static int count_trade(void *context, const tl_trade *trade)
@@ -759,7 +816,7 @@ TEST_MAIN(workflow_memory)
         cmocka_unit_test(test_a_decline),          cmocka_unit_test(test_a_lost_answer),
         cmocka_unit_test(test_trying_anew),        cmocka_unit_test(test_settling_an_ask),
         cmocka_unit_test(test_settling_an_ending), cmocka_unit_test(test_the_worker),
-        cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_questions),          cmocka_unit_test(test_structs),
     };
     /* Only what is declared can be submitted. */
     const struct CMUnitTest declared[] = {cmocka_unit_test(test_a_submitted_run)};

@@ -34,6 +34,7 @@
  *     <tradelock/questions.h>        fronts that show what became of a trade
  *     <tradelock/submit.h>           services with an event loop
  *     <tradelock/plugin.h>           workflows that tradelock-worker loads
+ *     <tradelock/struct.h>           languages that read no header of C
  *     <tradelock/fleet_workflow.h>   customers over several databases
  *
  * OWNERSHIP AND THREADS
@@ -43,8 +44,7 @@
  * worker's, many at once; what they are given is borrowed until they return.
  *
  * An answer belongs to the caller.  Start it with TL_ANSWER_INIT and clear it with
- * tl_answer_clear(); its pointers live until then.  After fork() the child needs a client and a
- * registry of its own.
+ * tl_answer_clear(); its pointers live until then.  After fork() make client and registry anew.
  *
  * UNITS
  *
