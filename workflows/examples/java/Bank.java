@@ -1,6 +1,3 @@
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.ConnectException;
@@ -8,7 +5,6 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -17,6 +13,18 @@ import java.util.regex.Pattern;
 
 /** The handlers that call the bank, for one that keeps keys for ever and can be asked. */
 final class Bank {
+    private enum Execute {
+        UNKNOWN, SUCCEEDED, DECLINED, RETRY_LATER, NOT_SENT, ACCEPTED;
+
+        final int number = Native.constant("TL_EXECUTE_" + name());
+    }
+
+    private enum Query {
+        UNREACHABLE, SUCCEEDED, FAILED, PENDING, NOT_FOUND;
+
+        final int number = Native.constant("TL_QUERY_" + name());
+    }
+
     static String address; // such as http://127.0.0.1:8099
     private static final HttpClient HTTP = HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1).proxy(HttpClient.Builder.NO_PROXY)
@@ -66,54 +74,52 @@ final class Bank {
     /** The one call that moves money.  Whatever is not a clear answer is UNKNOWN. */
     static int execute(MemorySegment context, MemorySegment attempt, MemorySegment reply) {
         try {
-            String payload = new String(attempt.get(Native.POINTER, Layout.tl_attempt_payload)
-                    .asSlice(0, attempt.get(JAVA_LONG, Layout.tl_attempt_payload_size))
-                    .toArray(JAVA_BYTE), StandardCharsets.UTF_8);
+            Struct of = new Struct("tl_attempt", attempt);
+            String payload = of.text("payload");
             // Made of the payload alone, so that each send of a key says the same.
             String order = payload.substring(0, payload.length() - 1)
-                    + member("channel_key", Native.string(attempt, Layout.tl_attempt_channel_key))
-                    + member("serial_no", Native.string(attempt, Layout.tl_attempt_key_serial_no))
-                    + member("cust_no", Native.string(attempt, Layout.tl_attempt_key_cust_no))
-                    + member("op_code", Native.string(attempt, Layout.tl_attempt_key_op_code))
-                    + "}";
+                    + member("channel_key", of.text("channel_key"))
+                    + member("serial_no", of.text("key.serial_no"))
+                    + member("cust_no", of.text("key.cust_no"))
+                    + member("op_code", of.text("key.op_code")) + "}";
             HttpResponse<String> answer = exchange(attempt, HttpRequest.newBuilder()
                     .uri(URI.create(address + "/v1/pay"))
                     .POST(HttpRequest.BodyPublishers.ofString(order)));
             if (answer == null) {
-                return Layout.TL_EXECUTE_NOT_SENT;
+                return Execute.NOT_SENT.number;
             }
             keepReference(reply, answer);
             return switch (answer.statusCode() + " " + said(answer, "outcome")) {
-                case "200 succeeded" -> Layout.TL_EXECUTE_SUCCEEDED;
-                case "200 declined" -> Layout.TL_EXECUTE_DECLINED;
-                case "202 accepted" -> Layout.TL_EXECUTE_ACCEPTED;
-                case "429 rate_limited" -> Layout.TL_EXECUTE_RETRY_LATER;
-                default -> Layout.TL_EXECUTE_UNKNOWN;
+                case "200 succeeded" -> Execute.SUCCEEDED.number;
+                case "200 declined" -> Execute.DECLINED.number;
+                case "202 accepted" -> Execute.ACCEPTED.number;
+                case "429 rate_limited" -> Execute.RETRY_LATER.number;
+                default -> Execute.UNKNOWN.number;
             };
         } catch (Throwable e) {
-            return Layout.TL_EXECUTE_UNKNOWN;
+            return Execute.UNKNOWN.number;
         }
     }
 
     /** What became of it, asked by the retry lane. */
     static int query(MemorySegment context, MemorySegment attempt, MemorySegment reply) {
         try {
-            String key = Native.string(attempt, Layout.tl_attempt_channel_key);
+            String key = new Struct("tl_attempt", attempt).text("channel_key");
             HttpResponse<String> answer = exchange(attempt,
                     HttpRequest.newBuilder(URI.create(address + "/v1/payments/" + key)));
             if (answer == null) {
-                return Layout.TL_QUERY_UNREACHABLE;
+                return Query.UNREACHABLE.number;
             }
             keepReference(reply, answer);
             return switch (answer.statusCode() + " " + said(answer, "status")) {
-                case "200 succeeded" -> Layout.TL_QUERY_SUCCEEDED;
-                case "200 failed" -> Layout.TL_QUERY_FAILED;
-                case "200 pending" -> Layout.TL_QUERY_PENDING;
-                case "404 not_found" -> Layout.TL_QUERY_NOT_FOUND;
-                default -> Layout.TL_QUERY_UNREACHABLE;
+                case "200 succeeded" -> Query.SUCCEEDED.number;
+                case "200 failed" -> Query.FAILED.number;
+                case "200 pending" -> Query.PENDING.number;
+                case "404 not_found" -> Query.NOT_FOUND.number;
+                default -> Query.UNREACHABLE.number;
             };
         } catch (Throwable e) {
-            return Layout.TL_QUERY_UNREACHABLE;
+            return Query.UNREACHABLE.number;
         }
     }
 }
