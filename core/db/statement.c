@@ -506,6 +506,14 @@ static void forget(db *connection, struct db_prepared *prepared)
     *prepared = connection->prepared[--connection->prepared_count];
 }
 
+/* A statement never finds tables that its triggers need only since it was prepared, or that were not
+ * read when a kill broke a trigger.  So it is prepared anew the next time. */
+static int lacks_tables(const db *connection)
+{
+    return db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA ||
+           db_met_broken_trigger(connection);
+}
+
 /* Needs: the parameters bound. */
 static db_answer run_bound(db *connection, struct execution *execution)
 {
@@ -520,9 +528,7 @@ static db_answer run_bound(db *connection, struct execution *execution)
     if (answer == DB_ERROR && connection->error_number == ERROR_NOT_PREPARED) {
         forget(connection, execution->prepared);
         answer = run_first(connection, execution);
-    } else if (answer == DB_ERROR && db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA) {
-        /* A statement never finds tables that its triggers need only since it was prepared.  So it
-         * is prepared anew the next time. */
+    } else if (answer == DB_ERROR && lacks_tables(connection)) {
         forget(connection, execution->prepared);
     }
     return answer;
@@ -741,8 +747,7 @@ static int fly_if_ready(db *connection, struct flight *flight, int begins, db_an
                             flight);
     connection->begins = 0;
     if (*answer == DB_ERROR && flight->done < flight->count &&
-        (connection->error_number == ERROR_NOT_PREPARED ||
-         db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA))
+        (connection->error_number == ERROR_NOT_PREPARED || lacks_tables(connection)))
         forget(connection, flight->executions[flight->done].prepared);
     return 1;
 }
