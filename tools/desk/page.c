@@ -1,7 +1,10 @@
 /* Writes pages: the one place where text becomes HTML.  Touches memory only. */
 #include "page.h"
 
+#include "array_room.h"
+
 #include <tradelock/admin.h>
+#include <tradelock/layer.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,18 +21,14 @@ void page_free(struct page *page)
 
 static void add(struct page *page, const char *data, size_t size)
 {
+    const size_t needed = page->size + size + 1;
+
     if (page->failed)
         return;
-    if (page->size + size + 1 > page->space) {
-        const size_t space = (page->size + size + 1) * 2;
-        char *larger = page->size + size < PAGE_MOST ? realloc(page->text, space) : NULL;
-
-        if (larger == NULL) {
-            page->failed = 1;
-            return;
-        }
-        page->text = larger;
-        page->space = space;
+    if ((needed > page->space && needed > PAGE_MOST) ||
+        !text_room(&page->text, &page->space, needed)) {
+        page->failed = 1;
+        return;
     }
     memcpy(page->text + page->size, data, size);
     page->size += size;
@@ -46,23 +45,15 @@ void page_put(struct page *page, const char *markup)
 /* How many bytes the character at text has, and which it is; 0: none that UTF-8 knows. */
 static size_t decode(const char *text, size_t size, uint32_t *c)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *bytes = (const unsigned char *)text;
-    const size_t length = bytes[0] < 0x80             ? 1
-                          : (bytes[0] & 0xe0) == 0xc0 ? 2
-                          : (bytes[0] & 0xf0) == 0xe0 ? 3
-                          : (bytes[0] & 0xf8) == 0xf0 ? 4
-                                                      : 0;
+    const size_t length = tl_utf8_size(text);
 
     if (length == 0 || length > size)
         return 0;
     *c = length == 1 ? bytes[0] : bytes[0] & (0xffu >> (length + 1));
-    for (size_t i = 1; i < length; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
+    for (size_t i = 1; i < length; i++)
         *c = *c << 6 | (bytes[i] & 0x3f);
-    }
-    return *c >= least[length] && *c <= 0x10ffff && (*c < 0xd800 || *c > 0xdfff) ? length : 0;
+    return length;
 }
 
 /* Whether people cannot see it, or it changes how what follows is seen. */
@@ -75,20 +66,10 @@ static int is_hidden(uint32_t c)
 
 static const char *entity_of(uint32_t c)
 {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
+    static const char *const entities[] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
+
+    return c < sizeof entities / sizeof entities[0] ? entities[c] : NULL;
 }
 
 void page_bytes(struct page *page, const char *text, size_t size)
@@ -142,33 +123,26 @@ void page_words(struct page *page, const char *text)
 /* Writes one conversion; returns what follows it. */
 static const char *convert(struct page *page, const char *at, va_list *arguments)
 {
+    const size_t length = strspn(at, "lz");
+    const int is_signed = at[length] == 'd';
+    long long value;
     char number[32];
 
     if (*at == 's') {
         page_text(page, va_arg(*arguments, const char *));
         return at + 1;
     }
-    if (strncmp(at, "lld", 3) == 0 || strncmp(at, "llu", 3) == 0) {
-        const long long value = va_arg(*arguments, long long);
-
-        snprintf(number, sizeof number, at[2] == 'd' ? "%lld" : "%llu", value);
-        page_put(page, number);
-        return at + 3;
-    }
-    if (strncmp(at, "zu", 2) == 0) {
-        snprintf(number, sizeof number, "%zu", va_arg(*arguments, size_t));
-        page_put(page, number);
-        return at + 2;
-    }
-    if (*at == 'd' || *at == 'u') {
-        const int value = va_arg(*arguments, int);
-
-        snprintf(number, sizeof number, *at == 'd' ? "%d" : "%u", value);
-        page_put(page, number);
+    if (!is_signed && at[length] != 'u') {
+        add(page, at, 1);
         return at + 1;
     }
-    add(page, at, 1);
-    return at + 1;
+    value = length == 2   ? va_arg(*arguments, long long)
+            : length == 1 ? (long long)va_arg(*arguments, size_t)
+            : is_signed   ? va_arg(*arguments, int)
+                          : (long long)va_arg(*arguments, unsigned);
+    snprintf(number, sizeof number, is_signed ? "%lld" : "%llu", value);
+    page_put(page, number);
+    return at + length + 1;
 }
 
 void page_format(struct page *page, const char *format, ...)
