@@ -7,19 +7,13 @@
 
 static const char *kind_of(tl_state state)
 {
-    switch (state) {
-    case TL_STATE_IN_DOUBT:
-        return "doubt";
-    case TL_STATE_PARKED:
-        return "bad";
-    case TL_STATE_SUCCEEDED:
-        return "good";
-    case TL_STATE_LIVE:
-    case TL_STATE_WORKING:
-        return "live";
-    default:
-        return "calm";
-    }
+    static const char *const kinds[TL_STATE_CLOSED + 1] = {[TL_STATE_IN_DOUBT] = "doubt",
+                                                           [TL_STATE_PARKED] = "bad",
+                                                           [TL_STATE_SUCCEEDED] = "good",
+                                                           [TL_STATE_LIVE] = "live",
+                                                           [TL_STATE_WORKING] = "live"};
+
+    return kinds[state] != NULL ? kinds[state] : "calm";
 }
 
 const char *part_state_words(tl_state state)
