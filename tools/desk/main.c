@@ -17,28 +17,6 @@
 
 #define SWEEP_S 10
 
-static int desk_open(struct desk *desk, const struct options *options)
-{
-    desk->options = options;
-    desk->origin_scheme =
-        options->certificate_file != NULL || options->is_behind_proxy ? "https" : "http";
-    logins_begin(&desk->logins);
-    desk->sessions = sessions_new(options->idle_ms, options->longest_ms);
-    desk->refs = refs_new();
-    desk->now = now_keeper_new();
-    desk->audit = desk->sessions != NULL ? audit_keeper_new(desk->sessions) : NULL;
-    return desk->sessions != NULL && desk->refs != NULL && desk->now != NULL && desk->audit != NULL;
-}
-
-static void desk_close(struct desk *desk)
-{
-    audit_keeper_free(desk->audit);
-    now_keeper_free(desk->now);
-    sessions_free(desk->sessions);
-    refs_free(desk->refs);
-    logins_end(&desk->logins);
-}
-
 static int write_port(const char *path, uint16_t port)
 {
     char unfinished[4096];
@@ -93,9 +71,10 @@ static int serve(struct desk *desk, const sigset_t *signals)
 
 int desk_run(const struct options *options)
 {
-    struct desk desk = {.options = NULL};
+    const int speaks_tls = options->certificate_file != NULL || options->is_behind_proxy;
+    struct desk desk = {.options = options, .origin_scheme = speaks_tls ? "https" : "http"};
     sigset_t signals;
-    int code;
+    int code = EXIT_INTERNAL;
 
     log_begin("tradelock-desk", TL_INFO, options->config_file);
     signal(SIGPIPE, SIG_IGN);
@@ -103,13 +82,20 @@ int desk_run(const struct options *options)
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (desk_open(&desk, options)) {
+    logins_begin(&desk.logins);
+    desk.sessions = sessions_new(options->idle_ms, options->longest_ms);
+    desk.refs = refs_new();
+    desk.now = now_keeper_new();
+    desk.audit = desk.sessions != NULL ? audit_keeper_new(desk.sessions) : NULL;
+    if (desk.refs != NULL && desk.now != NULL && desk.audit != NULL)
         code = serve(&desk, &signals);
-    } else {
+    else
         log_say(TL_ALARM, "out of memory");
-        code = EXIT_INTERNAL;
-    }
-    desk_close(&desk);
+    audit_keeper_free(desk.audit);
+    now_keeper_free(desk.now);
+    sessions_free(desk.sessions);
+    refs_free(desk.refs);
+    logins_end(&desk.logins);
     return code;
 }
 

@@ -47,15 +47,10 @@ static int is_sent(const struct visit *visit, const struct offer *offer)
            strcmp(form_get(form, "as"), as_of(offer)) == 0;
 }
 
-/* What was typed into this form of the page that was sent; "": it was another, or none. */
-static const char *typed(struct visit *visit, const struct offer *offer, const char *name)
-{
-    return is_sent(visit, offer) ? form_get(&visit->request->body, name) : "";
-}
-
-/* What was typed, or what the trade says, which a person confirms. */
-static const char *typed_or(struct visit *visit, const struct offer *offer, const char *name,
-                            const char *said)
+/* What was typed into this form of the page that was sent; else what is said, which a person
+ * confirms. */
+static const char *typed(struct visit *visit, const struct offer *offer, const char *name,
+                         const char *said)
 {
     return is_sent(visit, offer) ? form_get(&visit->request->body, name) : said;
 }
@@ -71,7 +66,7 @@ static void evidence_fields(struct visit *visit, const struct offer *offer, cons
                    "name=\"outcome\" required><option value=\"\">choose</option>");
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
         page_format(page, "<option%s>%s</option>",
-                    strcmp(typed(visit, offer, "outcome"), outcomes[i]) == 0 ? " selected" : "",
+                    strcmp(typed(visit, offer, "outcome", ""), outcomes[i]) == 0 ? " selected" : "",
                     outcomes[i]);
     page_put(page, "</select>\n");
     (void)tl_amount_text(amount, view->amount_minor, view->currency);
@@ -79,7 +74,7 @@ static void evidence_fields(struct visit *visit, const struct offer *offer, cons
                 "<label for=\"paid\">SUCCEEDED: how much was paid</label>"
                 "<input id=\"paid\" maxlength=\"%d\" autocomplete=\"off\" "
                 "placeholder=\"1,250.00 EUR\" name=\"amount\" value=\"%s\">\n",
-                TL_AMOUNT_TEXT - 1, typed_or(visit, offer, "amount", amount));
+                TL_AMOUNT_TEXT - 1, typed(visit, offer, "amount", amount));
     if (amount[0] != '\0')
         page_format(page, "<p>The trade is of %s: whatever else was paid is a conflict.</p>\n",
                     amount);
@@ -92,8 +87,8 @@ static void evidence_fields(struct visit *visit, const struct offer *offer, cons
                 "value=\"%s\">\n"
                 "<label for=\"reason-evidence\">Remark</label><input id=\"reason-evidence\" "
                 "name=\"reason\" maxlength=\"%d\" autocomplete=\"off\" value=\"%s\">\n",
-                typed(visit, offer, "source"), TL_REF_MAX, typed(visit, offer, "ref"),
-                TL_REMARK_MAX, typed(visit, offer, "reason"));
+                typed(visit, offer, "source", ""), TL_REF_MAX, typed(visit, offer, "ref", ""),
+                TL_REMARK_MAX, typed(visit, offer, "reason", ""));
     page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"final\" name=\"final\" "
                    "value=\"1\"><label for=\"final\">FAILED: the channel documents this answer as "
                    "final</label></p>\n");
@@ -121,7 +116,7 @@ static int write_offer(struct visit *visit, const struct offer *offer, const tl_
         page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"although\" "
                        "name=\"although\" value=\"1\"><label for=\"although\">Book it also if the "
                        "channel calls the payment pending</label></p>\n");
-    part_form_end(page, offer->act == ACT_EVIDENCE ? NULL : id, typed(visit, offer, "reason"),
+    part_form_end(page, offer->act == ACT_EVIDENCE ? NULL : id, typed(visit, offer, "reason", ""),
                   offer->button);
     if (offer->act == ACT_EVIDENCE)
         part_command(page, "evidence", "add", view->serial_no, view->cust_no, view->op_code,
@@ -211,11 +206,6 @@ static int may_be_sent(const tl_view *view)
     return view->send_until_us > view->now_us;
 }
 
-static int may_fail(const tl_view *view)
-{
-    return nobody_is_at_it(view) && !may_be_sent(view);
-}
-
 static int is_proposed(const struct trade *trade, tl_decision as)
 {
     for (size_t i = 0; i < trade->half_count; i++)
@@ -264,7 +254,7 @@ static int offers(struct visit *visit, const struct trade *trade, const char *re
     }
     if (nobody_is_at_it(view) && view->next_run_us + (view->parked[0] != '\0') != 0)
         sent |= write_offer(visit, &offer_retry, view, ref);
-    if (may_fail(view) && !is_proposed(trade, TL_DECISION_FAILED))
+    if (nobody_is_at_it(view) && !may_be_sent(view) && !is_proposed(trade, TL_DECISION_FAILED))
         sent |= offer_proposal(visit, view, ref, TL_DECISION_FAILED);
     if (view->conflict && view->status == 'F' && !is_proposed(trade, TL_DECISION_PAID))
         sent |= offer_proposal(visit, view, ref, TL_DECISION_PAID);

@@ -47,8 +47,10 @@ static void digest_all(struct many *many)
     }
 }
 
-static int add(struct many *many, const tl_view *view)
+static int add(void *context, const tl_view *view)
 {
+    struct many *many = context;
+
     if (many->rows.count == MANY_MOST)
         many->status = rows_leave_copies(&many->rows, many->visit);
     many->more = many->rows.count == MANY_MOST;
@@ -75,11 +77,6 @@ static int take(void *context, const tl_view *view)
     return many->status != TL_OK;
 }
 
-static int take_view(void *context, const tl_view *view)
-{
-    return add(context, view);
-}
-
 static int take_proposed(void *context, const tl_proposed *proposed)
 {
     struct many *many = context;
@@ -90,7 +87,7 @@ static int take_proposed(void *context, const tl_proposed *proposed)
              proposed->account, proposed->reason);
     many->left_out += !proposed->stands && !proposed->confirmed;
     if (proposed->stands && many->status == TL_OK)
-        many->status = tl_show(many->visit->client, &proposed->key, TL_LANE_SYNC, take_view, many);
+        many->status = tl_show(many->visit->client, &proposed->key, TL_LANE_SYNC, add, many);
     return many->status != TL_OK || many->more;
 }
 

@@ -550,42 +550,32 @@ static tl_status look_at(struct shown *shown, size_t i)
     return status;
 }
 
-static int make_room(struct shown *shown)
-{
-    shown->count = shards_count(shown->visit->session->shards);
-    shown->shard = calloc(shown->count, sizeof *shown->shard);
-    shown->missing = calloc(shown->count, sizeof *shown->missing);
-    shown->total = calloc(1, sizeof *shown->total);
-    if (shown->shard == NULL || shown->missing == NULL || shown->total == NULL)
-        return 0;
-    for (unsigned i = 0; i < TL_PACE_MINUTES; i++)
-        shown->total->paid[i] = shown->total->late[i] = -1;
-    return 1;
-}
-
-static void free_shown(struct shown *shown)
-{
-    for (size_t i = 0; shown->shard != NULL && i < shown->count; i++)
-        free(shown->shard[i]);
-    free(shown->shard);
-    free(shown->missing);
-    free(shown->total);
-}
-
 /* A fleet is shown as far as it answers. */
 static void show(struct visit *visit, int is_wall)
 {
-    struct shown shown = {.visit = visit, .is_wall = is_wall};
+    const size_t count = shards_count(visit->session->shards);
+    struct shown shown = {.visit = visit,
+                          .is_wall = is_wall,
+                          .count = count,
+                          .shard = calloc(count, sizeof *shown.shard),
+                          .missing = calloc(count, sizeof *shown.missing),
+                          .total = calloc(1, sizeof *shown.total)};
+    const int has_room = shown.shard != NULL && shown.missing != NULL && shown.total != NULL;
     tl_status status = TL_NO_MEMORY;
-    const int has_room = make_room(&shown);
 
+    for (unsigned i = 0; has_room && i < TL_PACE_MINUTES; i++)
+        shown.total->paid[i] = shown.total->late[i] = -1;
     for (size_t i = 0; has_room && i < shown.count; i++)
         status = look_at(&shown, i);
     if (status == TL_OK || (has_room && visit_is_of_fleet(visit)))
         write_now(&shown);
     else
         layout_sentence(visit, http_of(status), "This cannot be read now", said_by(status));
-    free_shown(&shown);
+    for (size_t i = 0; shown.shard != NULL && i < count; i++)
+        free(shown.shard[i]);
+    free(shown.shard);
+    free(shown.missing);
+    free(shown.total);
 }
 
 void page_now(struct visit *visit)

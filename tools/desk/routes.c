@@ -99,14 +99,6 @@ static int check_body(struct desk *desk, const struct request *request, struct a
 
 /* ------------------------------------------------------------------- login -- */
 
-static void set_session_cookie(const struct desk *desk, struct answer *answer,
-                               const struct session *session)
-{
-    snprintf(answer->set_cookie, sizeof answer->set_cookie,
-             "tl_desk=%s; Path=/; HttpOnly; SameSite=Strict%s", session->id,
-             strcmp(desk->origin_scheme, "https") == 0 ? "; Secure" : "");
-}
-
 static const char no_such_account[] =
     "Name and password do not fit, or the account has no role of tradelock: an operator needs "
     "DATABASE_operator, everybody else DATABASE_reader.";
@@ -156,7 +148,9 @@ static void log_in_with(struct desk *desk, const struct request *request, struct
         return;
     }
     log_say(TL_INFO, "%s logged in", account.name);
-    set_session_cookie(desk, answer, session);
+    snprintf(answer->set_cookie, sizeof answer->set_cookie,
+             "tl_desk=%s; Path=/; HttpOnly; SameSite=Strict%s", session->id,
+             strcmp(desk->origin_scheme, "https") == 0 ? "; Secure" : "");
     session_put(desk->sessions, session);
     layout_redirect(answer, "/", NULL);
 }

@@ -71,15 +71,6 @@ static tl_status look(struct shards *shards, size_t i, tl_client *client, tl_acc
 
 /* ---------------------------------------------------------------------- opening -- */
 
-static struct shards *make(void)
-{
-    struct shards *shards = calloc(1, sizeof *shards);
-
-    if (shards != NULL)
-        pthread_mutex_init(&shards->mutex, NULL);
-    return shards;
-}
-
 void shards_close(struct shards *shards)
 {
     if (shards == NULL)
@@ -177,13 +168,14 @@ static tl_status look_at_all(struct shards *shards, tl_account *account, char wh
 tl_status shards_open(struct shards **out, const struct options *options, const char *user,
                       const char *password, tl_account *account, char why[WHY_TEXT])
 {
-    struct shards *shards = make();
+    struct shards *shards = calloc(1, sizeof *shards);
     char sentence[1024];
     tl_status status;
 
     why[0] = '\0';
     if (shards == NULL)
         return tl_error_report(TL_NO_MEMORY, "out of memory for a session");
+    pthread_mutex_init(&shards->mutex, NULL);
     status = open_all(shards, options, user, password);
     if (status == TL_OK)
         status = look_at_all(shards, account, why);
