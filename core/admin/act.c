@@ -1,5 +1,6 @@
 /* Writes what operators did: acts, and the rows of those that are about many trades. */
 #include "admin/act.h"
+#include "admin/words.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -55,16 +56,6 @@ static tl_status check_counts(const char *counts)
                : error_set(TL_INVALID, "the counts are longer than %d bytes", COUNTS_MAX);
 }
 
-static void fill(store_act *to, const tl_act *act, char log_no[TL_UUID_TEXT])
-{
-    text_copy(log_no, TL_UUID_TEXT, tl_log_uuid());
-    *to = (store_act){.what = act->what,
-                      .said = act->said != NULL ? act->said : "",
-                      .reason = act->reason != NULL ? act->reason : "",
-                      .actor = act->actor,
-                      .log_no = log_no[0] != '\0' ? log_no : NULL};
-}
-
 /* --------------------------------------------------------- beginning, ending -- */
 
 tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint64_t *act_no)
@@ -94,15 +85,18 @@ tl_status act_end(db *connection, uint64_t act_no, const char *counts)
 tl_status tl_act_begin(tl_client *client, const tl_act *act, uint64_t *act_no)
 {
     READING at = {.client = client};
-    char log_no[TL_UUID_TEXT];
-    store_act stored;
 
     TRY(read_begin(&at));
     if (act_no == NULL)
         return error_set(TL_INVALID, "act_no is NULL");
     TRY(check(act));
-    fill(&stored, act, log_no);
-    return act_begin(at.connection, &stored, act->planned, act_no);
+    return act_begin(at.connection,
+                     &(store_act){.what = act->what,
+                                  .said = act->said != NULL ? act->said : "",
+                                  .reason = act->reason != NULL ? act->reason : "",
+                                  .actor = act->actor,
+                                  .log_no = words_or_null(tl_log_uuid())},
+                     act->planned, act_no);
 }
 
 tl_status tl_act_end(tl_client *client, uint64_t act_no, const char *counts)

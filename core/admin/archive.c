@@ -4,7 +4,6 @@
 
 #include "client/schema.h"
 
-#include "client/read.h"
 #include "base/error.h"
 #include "base/text.h"
 

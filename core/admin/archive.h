@@ -108,6 +108,12 @@ tl_status archive_mark_removed(archive_dir *self, uint32_t set, uint64_t removed
 typedef tl_status (*archive_take)(void *context, const char *data, size_t size);
 tl_status archive_read(archive_dir *self, uint32_t set, int file, archive_take take, void *context);
 
+#define ARCHIVE_GZIP (15 + 16) /* window bits, and that it is a gzip file */
+#define ARCHIVE_PIECE 65536
+/* The memory of zlib's streams. */
+void *archive_take_memory(void *nothing, unsigned count, unsigned size);
+void archive_give_memory(void *nothing, void *block);
+
 /* Writing a set. */
 typedef struct archive_writer archive_writer;
 tl_status archive_begin(archive_dir *self, archive_writer **out);

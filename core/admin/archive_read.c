@@ -1,21 +1,16 @@
 /* Reads the files of a set: compares them with its manifest, and unpacks them.  Changes nothing. */
 #include "admin/archive.h"
 
-#include "client/read.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#define GZIP (15 + 16)
-#define PIECE 65536
 
 static tl_status open_file(const archive_dir *self, uint32_t set, int file, char *name,
                            size_t space, int *fd)
@@ -28,7 +23,7 @@ static tl_status open_file(const archive_dir *self, uint32_t set, int file, char
 static tl_status verify_file(const archive_dir *self, const archive_manifest *m, int file)
 {
     const archive_file_facts *facts = &m->files[file];
-    unsigned char piece[PIECE];
+    unsigned char piece[ARCHIVE_PIECE];
     char name[64], sha[ARCHIVE_SHA];
     uint8_t digest[SHA256_SIZE];
     uint64_t bytes = 0;
@@ -68,13 +63,13 @@ tl_status archive_verify(archive_dir *self, const archive_manifest *manifest)
 
 /* -------------------------------------------------------------------- unpacking -- */
 
-static void *take_memory(void *nothing, unsigned count, unsigned size)
+void *archive_take_memory(void *nothing, unsigned count, unsigned size)
 {
     (void)nothing;
     return memory_new_array(count, size);
 }
 
-static void give_memory(void *nothing, void *block)
+void archive_give_memory(void *nothing, void *block)
 {
     (void)nothing;
     memory_free(block);
@@ -82,7 +77,7 @@ static void give_memory(void *nothing, void *block)
 
 struct unpacking {
     z_stream stream;
-    unsigned char in[PIECE], out[PIECE];
+    unsigned char in[ARCHIVE_PIECE], out[ARCHIVE_PIECE];
     int answer; /* of zlib */
 };
 
@@ -125,10 +120,10 @@ tl_status archive_read(archive_dir *self, uint32_t set, int file, archive_take t
     TRY(open_file(self, set, file, name, sizeof name, &fd));
     u = memory_new(sizeof *u);
     if (u != NULL) {
-        u->stream.zalloc = take_memory;
-        u->stream.zfree = give_memory;
+        u->stream.zalloc = archive_take_memory;
+        u->stream.zfree = archive_give_memory;
     }
-    if (u == NULL || inflateInit2(&u->stream, GZIP) != Z_OK) {
+    if (u == NULL || inflateInit2(&u->stream, ARCHIVE_GZIP) != Z_OK) {
         status = error_set(TL_NO_MEMORY, "out of memory for reading an archive");
     } else {
         status = unpack_all(u, fd, take, context);

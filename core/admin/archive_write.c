@@ -2,7 +2,6 @@
  * directory, and gives it its name.  Touches files only. */
 #include "admin/archive.h"
 
-#include "client/read.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -20,8 +19,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define GZIP (15 + 16) /* window bits, and that it is a gzip file */
-#define PIECE 65536
 /* Most of a row is random (tokens, fingerprints), so that packing harder saves little. */
 #define LEVEL 4
 
@@ -31,7 +28,7 @@ typedef struct packed {
     int has_stream;
     sha256 sum;
     uint64_t rows, bytes;
-    unsigned char out[PIECE];
+    unsigned char out[ARCHIVE_PIECE];
 } packed;
 
 struct archive_writer {
@@ -47,18 +44,6 @@ struct archive_writer {
 };
 
 /* ---------------------------------------------------------------- packed files -- */
-
-static void *take_memory(void *nothing, unsigned count, unsigned size)
-{
-    (void)nothing;
-    return memory_new_array(count, size);
-}
-
-static void give_memory(void *nothing, void *block)
-{
-    (void)nothing;
-    memory_free(block);
-}
 
 static tl_status write_out(archive_writer *w, int file, size_t size)
 {
@@ -113,9 +98,9 @@ static tl_status open_file(archive_writer *w, int file)
     p->fd = openat(w->fd, archive_file_name(file), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (p->fd < 0)
         return archive_problem(w->archive, w->part, "written");
-    p->stream.zalloc = take_memory;
-    p->stream.zfree = give_memory;
-    if (deflateInit2(&p->stream, LEVEL, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    p->stream.zalloc = archive_take_memory;
+    p->stream.zfree = archive_give_memory;
+    if (deflateInit2(&p->stream, LEVEL, Z_DEFLATED, ARCHIVE_GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return error_set(TL_NO_MEMORY, "out of memory for the files of an archive");
     p->has_stream = 1;
     sha256_begin(&p->sum);

@@ -3,21 +3,19 @@
  * channel's statement of what it paid.  Reads only.
  */
 #include "admin/audit_archive.h"
+#include "admin/sorted.h"
+#include "admin/words.h"
 
 #include "client/read.h"
 
-#include "admin/statements.h"
-
-#include "admin/act.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/bind.h"
-#include "store/server.h"
-#include "store/clock.h"
 
 #include "sql_text.h"
 
+#include <tradelock/admin/acts.h>
 #include <tradelock/admin/audit.h>
 #include <tradelock/admin/explain.h>
 #include <tradelock/admin/trades.h>
@@ -32,37 +30,13 @@
 
 /* --------------------------------------------------------------- the payments -- */
 
-static int compare_trades(const char *cust_a, const char *serial_a, const char *cust_b,
-                          const char *serial_b)
-{
-    int order = strcmp(cust_a, cust_b);
-
-    return order != 0 ? order : strcmp(serial_a, serial_b);
-}
-
 static int by_trade(const void *left, const void *right)
 {
     const tl_payment *a = ((const audit_paid *)left)->payment;
     const tl_payment *b = ((const audit_paid *)right)->payment;
+    const int order = strcmp(a->cust_no, b->cust_no);
 
-    return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no);
-}
-
-/* The index of the first payment that is of this trade or after it. */
-static size_t find_first(const audit_comparison *c, const char *cust_no, const char *serial_no)
-{
-    size_t from = 0, to = c->count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        const tl_payment *p = c->paid[middle].payment;
-
-        if (compare_trades(p->cust_no, p->serial_no, cust_no, serial_no) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return order != 0 ? order : strcmp(a->serial_no, b->serial_no);
 }
 
 static tl_status take_payments(audit_comparison *c)
@@ -125,13 +99,13 @@ static int came_back(const tl_payment *payment)
 static size_t match(audit_comparison *c, const audit_row *row)
 {
     const store_audit_place *at = &row->at;
-    size_t matched = 0;
+    const tl_payment trade = {.cust_no = at->cust_no, .serial_no = at->serial_no};
+    const audit_paid key = {.payment = &trade};
+    size_t matched = 0, i = sorted_place(&key, c->paid, c->count, sizeof key, by_trade);
 
-    for (size_t i = find_first(c, at->cust_no, at->serial_no); i < c->count; i++) {
+    for (; i < c->count && by_trade(&c->paid[i], &key) == 0; i++) {
         const tl_payment *p = c->paid[i].payment;
 
-        if (compare_trades(p->cust_no, p->serial_no, at->cust_no, at->serial_no) != 0)
-            break;
         if (p->op_code != NULL && strcmp(p->op_code, at->op_code) != 0)
             continue;
         c->paid[i].has_row = 1;
@@ -290,7 +264,10 @@ static tl_status check_rows(audit_comparison *c)
     RESULT page = DB_RESULT_INIT;
 
     do {
-        TRY(read_status(connection, store_audit_rows(connection, &place, PAGE, &page),
+        TRY(read_status(connection,
+                        SQL_RUN(connection, &page, audit_rows, .cust_no = db_text(place.cust_no),
+                                .serial_no = db_text(place.serial_no),
+                                .op_code = db_text(place.op_code), .most = db_uint(PAGE)),
                         "reading the rows"));
         for (size_t row = 0; row < page.rows && !c->audit->stopped; row++)
             TRY(check_row(c, &page, row));
@@ -303,9 +280,11 @@ static tl_status check_rows(audit_comparison *c)
 
 /* --------------------------------------------------------------- the statement -- */
 
-static int same_trade(const tl_payment *a, const tl_payment *b)
+static int same_trade(const audit_paid *left, const audit_paid *right)
 {
-    return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no) == 0 &&
+    const tl_payment *a = left->payment, *b = right->payment;
+
+    return by_trade(left, right) == 0 &&
            (a->op_code == NULL || b->op_code == NULL || strcmp(a->op_code, b->op_code) == 0);
 }
 
@@ -342,9 +321,9 @@ static tl_status check_statement(audit_comparison *c)
                          "the channel %s (%s), and there is no such trade",
                          came_back(p) ? "gave it back" : "paid it",
                          p->channel_ref != NULL ? p->channel_ref : "no reference");
-        if (i > 0 && same_trade(c->paid[i - 1].payment, p))
+        if (i > 0 && same_trade(&c->paid[i - 1], &c->paid[i]))
             continue;
-        for (; next < c->count && same_trade(c->paid[next].payment, p); next++)
+        for (; next < c->count && same_trade(&c->paid[next], &c->paid[i]); next++)
             times += !came_back(c->paid[next].payment);
         if (times > 1)
             audit_report(c->audit, "paid-twice", &at, "the channel paid it %zu times", times);
@@ -403,23 +382,17 @@ static void write_counts(struct text_buffer *to, const tl_audit_counts *counts)
 /* Puts a complete audit on record. */
 static tl_status note(tl_client *client, const tl_audit_scope *scope, const tl_audit_counts *counts)
 {
-    struct text_buffer said, came_to;
+    TEXT said = {.size = 0}, came_to = {.size = 0};
     tl_act act = TL_ACT_INIT;
-    tl_status status;
 
-    text_buffer_init(&said);
-    text_buffer_init(&came_to);
     write_said(&said, scope);
     write_counts(&came_to, counts);
     act.what = "audit";
     act.said = said.data;
     act.actor = scope->actor;
-    status = said.failed || came_to.failed
-                 ? error_set(TL_NO_MEMORY, "out of memory for the record of the audit")
-                 : tl_act_note(client, &act, came_to.data);
-    text_buffer_free(&said);
-    text_buffer_free(&came_to);
-    return status;
+    return said.failed || came_to.failed
+               ? error_set(TL_NO_MEMORY, "out of memory for the record of the audit")
+               : tl_act_note(client, &act, came_to.data);
 }
 
 static tl_status compare(audit_comparison *c)

@@ -5,8 +5,9 @@
  * paid again.  Reads only.
  */
 #include "admin/audit_archive.h"
+#include "admin/sorted.h"
+#include "admin/words.h"
 
-#include "client/read.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -274,18 +275,6 @@ static void take_place(store_audit_place *at, const struct lines *l)
     at->logged_us = moment(l, "logged_at");
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
-}
-
-static void take_token(audit_step *to, const char *hex)
-{
-    if (strlen(hex) == 2 * sizeof to->token)
-        for (size_t i = 0; i < sizeof to->token; i++)
-            to->token[i] = (unsigned char)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
-}
-
 /* The columns that both tables have. */
 static void take_step(audit_step *to, const struct lines *l)
 {
@@ -295,7 +284,7 @@ static void take_step(audit_step *to, const struct lines *l)
     to->status = field(l, "status")[0];
     to->proof = field(l, "proof")[0];
     text_copy(to->session_id, sizeof to->session_id, field(l, "session_id"));
-    take_token(to, field(l, "token"));
+    (void)words_from_hex(to->token, sizeof to->token, field(l, "token"));
     to->fence = number(l, "fence");
     to->epoch = (uint32_t)number(l, "epoch");
     to->logged_us = to->at.logged_us;
@@ -316,15 +305,17 @@ static void take_first(audit_step *to, const struct lines *l)
     to->status = 'P';
     to->proof = '-';
     text_copy(to->session_id, sizeof to->session_id, field(l, "first_session_id"));
-    take_token(to, field(l, "first_token"));
+    (void)words_from_hex(to->token, sizeof to->token, field(l, "first_token"));
     to->fence = to->at.rev;
     to->epoch = 1;
     to->max_hold_us = moment(l, "first_max_hold_until");
     to->ended_us = (int64_t)number(l, "first_session_ended_us");
 }
 
-static int by_row(const store_audit_place *a, const store_audit_place *b)
+/* By places, with which steps begin. */
+static int by_row(const void *left, const void *right)
 {
+    const store_audit_place *a = left, *b = right;
     int order = strcmp(a->cust_no, b->cust_no);
 
     order = order != 0 ? order : strcmp(a->serial_no, b->serial_no);
@@ -349,22 +340,6 @@ static tl_status take_past(void *context, const struct lines *l)
     return TL_OK;
 }
 
-/* The first kept step of this row or of one behind it. */
-static size_t find_past(const struct set *s, const store_audit_place *at)
-{
-    size_t from = 0, to = s->past_count;
-
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-
-        if (by_row(&s->past[middle].at, at) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 /* All steps of a row: kept ones, its first, itself.  has_row marks the kept ones that had a row. */
 static void check_steps(struct set *s, const struct lines *l, uint64_t made_rev)
 {
@@ -377,8 +352,8 @@ static void check_steps(struct set *s, const struct lines *l, uint64_t made_rev)
     has_first = field(l, "first_rev")[0] != '\0' && first.at.rev < now.at.rev;
     now.has_row = first.has_row = 1;
     now.made_rev = first.made_rev = made_rev;
-    for (at = find_past(s, &now.at); at < s->past_count && by_row(&s->past[at].at, &now.at) == 0;
-         at++) {
+    at = sorted_place(&now.at, s->past, s->past_count, sizeof *s->past, by_row);
+    for (; at < s->past_count && by_row(&s->past[at].at, &now.at) == 0; at++) {
         if (has_first && s->past[at].at.rev > first.at.rev) {
             audit_take_step(&s->steps, &first);
             has_first = 0;

@@ -1,12 +1,10 @@
-/* The statements of an audit, bound to their values: pages of rows, history, closings.  Only
- * store_audit_close() writes, one half of a closing. */
+/* How an audit reports what it found, and how it checks the history of rows.  Reads only. */
 #include "admin/audit_report.h"
 
 #include "admin/statements.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "client/read.h"
-#include "sql_text.h"
 #include "store/bind.h"
 #include "store/record.h"
 #include "store/step.h"
@@ -15,31 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
-                          db_result *result)
-{
-    const db_value cust = db_text(place->cust_no), serial = db_text(place->serial_no);
-    const db_value op = db_text(place->op_code);
-
-    return SQL_RUN(connection, result, audit_log, .serial_no = serial, .cust_no = cust,
-                   .op_code = op, .rev = db_uint(place->rev), .most = db_uint(limit));
-}
-
-db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,
-                           db_result *result)
-{
-    const db_value cust = db_text(place->cust_no), serial = db_text(place->serial_no);
-
-    return SQL_RUN(connection, result, audit_rows, .cust_no = cust, .serial_no = serial,
-                   .op_code = db_text(place->op_code), .most = db_uint(limit));
-}
-
-db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDING],
-                              db_result *result)
-{
-    return SQL_RUN(connection, result, audit_closing, .finding = db_bytes(finding, STORE_FINDING));
-}
 
 /*
  * Reports a finding of an audit: its name, which is the hash of its facts, and whether two accounts
@@ -71,9 +44,10 @@ static void look_closed(audit *self, const uint8_t finding[STORE_FINDING], tl_vi
                         db_result *result)
 {
     const size_t row = 0;
-    tl_status status =
-        read_status(self->connection, store_audit_closing(self->connection, finding, result),
-                    "reading what was closed");
+    tl_status status = read_status(self->connection,
+                                   SQL_RUN(self->connection, result, audit_closing,
+                                           .finding = db_bytes(finding, STORE_FINDING)),
+                                   "reading what was closed");
 
     if (status != TL_OK && self->closings == TL_OK)
         self->closings = status;
@@ -432,8 +406,12 @@ tl_status audit_history(audit *self)
     RESULT page = DB_RESULT_INIT;
 
     do {
-        TRY(read_status(self->connection, store_audit_log(self->connection, &place, PAGE, &page),
-                        "reading the history"));
+        TRY(read_status(
+            self->connection,
+            SQL_RUN(self->connection, &page, audit_log, .serial_no = db_text(place.serial_no),
+                    .cust_no = db_text(place.cust_no), .op_code = db_text(place.op_code),
+                    .rev = db_uint(place.rev), .most = db_uint(PAGE)),
+            "reading the history"));
         for (size_t row = 0; row < page.rows && !self->stopped; row++) {
             audit_step e;
 

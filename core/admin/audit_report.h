@@ -1,5 +1,5 @@
-/* What an audit reads, page by page, each one round trip; how it checks the history of a row; and how
- * it reports what it found. */
+/* What an audit reads, page by page; how it checks the history of a row; and how it reports what it
+ * found. */
 #ifndef TL_ADMIN_AUDIT_REPORT_H
 #define TL_ADMIN_AUDIT_REPORT_H
 
@@ -41,10 +41,6 @@ enum store_audit_log_column {
     AUDIT_LOG_MADE_REV, /* the first revision of the row that is there now; NULL: none is */
     AUDIT_LOG_COLUMNS
 };
-/* At least `limit` steps, unless it is the last page.  Behind the kept steps of a row comes the row
- * itself, as a step.  Rows without steps in trade_lock_past are not in it. */
-db_answer store_audit_log(db *connection, const store_audit_place *place, unsigned limit,
-                          db_result *result);
 
 /* A row as a step, in the columns above; behind those: */
 enum store_audit_row_column {
@@ -61,23 +57,8 @@ enum store_audit_row_column {
     AUDIT_ROW_AMOUNT,
     AUDIT_ROW_CURRENCY
 };
-/* At least `limit` entries unless it is the last page. */
-db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,
-                           db_result *result);
 
 #define STORE_FINDING 32
-/* At most one row. */
-db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDING],
-                              db_result *result);
-
-/* One half of closing a finding. */
-typedef struct store_closing {
-    uint8_t finding[STORE_FINDING];
-    int which; /* a store_half */
-    const char *rule, *actor, *reason, *thread_no;
-    const tl_key *key;
-    uint64_t rev;
-} store_closing;
 
 /* How the checks of rows, history and statements report what they found. */
 typedef struct audit {

@@ -1,7 +1,7 @@
 /* Operators pause a channel, have it go on, limit it, and give it a breaker: one row, which a
  * procedure writes that checks it (sql/object/channel.sql).  Touches trade_channel,
  * trade_channel_limit and trade_channel_breaker. */
-#include "admin/statements.h"
+#include "admin/words.h"
 #include "client/read.h"
 
 #include "base/error.h"
@@ -218,49 +218,46 @@ static db_answer read_decision(task *t, db *connection)
     return answer;
 }
 
-static tl_status check(const tl_pause *pause)
+static tl_status check(const store_channel_decision *d)
 {
-    if (pause->channel == NULL || pause->channel[0] == '\0' ||
-        strlen(pause->channel) > TL_CHANNEL_MAX ||
-        text_check_name("the channel", pause->channel, TL_CHANNEL_MAX) != TL_OK)
+    if (d->channel == NULL || d->channel[0] == '\0' || strlen(d->channel) > TL_CHANNEL_MAX ||
+        text_check_name("the channel", d->channel, TL_CHANNEL_MAX) != TL_OK)
         return error_set(TL_INVALID, "a channel has a name of at most %d printable characters",
                          TL_CHANNEL_MAX);
-    if (pause->op_code != NULL && pause->op_code[0] != '\0' &&
-        text_check_name("the operation", pause->op_code, TL_OP_MAX) != TL_OK)
+    if (d->op_code[0] != '\0' && text_check_name("the operation", d->op_code, TL_OP_MAX) != TL_OK)
         return TL_INVALID;
-    if (strcmp(pause->channel, TL_CHANNEL_ALL) == 0 && pause->op_code != NULL &&
-        pause->op_code[0] != '\0')
-        return error_set(TL_INVALID, "a drain is of all operations, not of %s", pause->op_code);
-    return read_check_person(pause->actor, pause->reason);
+    if (is_all(d) && d->op_code[0] != '\0')
+        return error_set(TL_INVALID, "a drain is of all operations, not of %s", d->op_code);
+    return read_check_person(d->actor, d->reason);
 }
 
-static tl_status decide(tl_client *client, const tl_pause *pause, struct deciding *d,
-                        const char *what)
+static tl_status decide(tl_client *client, const store_channel_decision *half, const char *what)
 {
+    struct deciding d = {.half = *half};
     static const task_kind kind = {.run = run_decision, .read = read_decision};
-    task t = {.kind = &kind, .name = what, .context = d};
-    char log_no[TL_UUID_TEXT];
+    task t = {.kind = &kind, .name = what, .context = &d};
 
-    TRY(check(pause));
-    d->half.channel = pause->channel;
-    d->half.op_code = pause->op_code != NULL ? pause->op_code : "";
-    d->half.actor = pause->actor;
-    d->half.reason = pause->reason;
-    text_copy(log_no, sizeof log_no, tl_log_uuid());
-    d->half.log_no = log_no[0] != '\0' ? log_no : NULL;
+    if (d.half.op_code == NULL)
+        d.half.op_code = "";
+    d.half.log_no = words_or_null(tl_log_uuid());
+    TRY(check(&d.half));
     task_run(client->engine, &t, client->config.commit_ms);
-    return t.verdict == VERDICT_APPLIED ? d->status : t.status;
+    return t.verdict == VERDICT_APPLIED ? d.status : t.status;
 }
+
+/* What each kind of decision says of itself. */
+#define ABOUT(said)                                                                                \
+    .channel = (said)->channel, .op_code = (said)->op_code, .actor = (said)->actor,                \
+    .reason = (said)->reason
 
 static tl_status pause_or_resume(tl_client *client, const tl_pause *pause, int pauses)
 {
-    struct deciding d = {.half = {.pauses = pauses}};
-
     error_clear();
     TRY(client_check(client));
     if (pause == NULL || pause->version != TL_PAUSE_VERSION)
         return error_set(TL_INVALID, "pause is NULL or has no known version");
-    return decide(client, pause, &d, pauses ? "pause" : "resume");
+    return decide(client, &(store_channel_decision){ABOUT(pause), .pauses = pauses},
+                  pauses ? "pause" : "resume");
 }
 
 tl_status tl_channel_pause(tl_client *client, const tl_pause *pause)
@@ -275,9 +272,6 @@ tl_status tl_channel_resume(tl_client *client, const tl_pause *pause)
 
 tl_status tl_channel_limit(tl_client *client, const tl_limit *limit)
 {
-    struct deciding d = {.half = {.kind = LIMITS}};
-    tl_pause about = TL_PAUSE_INIT;
-
     error_clear();
     TRY(client_check(client));
     if (limit == NULL || limit->version != TL_LIMIT_VERSION)
@@ -289,13 +283,10 @@ tl_status tl_channel_limit(tl_client *client, const tl_limit *limit)
                          TL_LIMIT_SENDS_MAX, TL_LIMIT_PER_SECOND_MAX);
     if (limit->channel != NULL && strcmp(limit->channel, TL_CHANNEL_ALL) == 0)
         return error_set(TL_INVALID, "a limit is of one channel");
-    about.channel = limit->channel;
-    about.op_code = limit->op_code;
-    about.actor = limit->actor;
-    about.reason = limit->reason;
-    d.half.sends = limit->sends;
-    d.half.per_second = limit->per_second;
-    return decide(client, &about, &d, "limit");
+    return decide(client,
+                  &(store_channel_decision){ABOUT(limit), .kind = LIMITS, .sends = limit->sends,
+                                            .per_second = limit->per_second},
+                  "limit");
 }
 
 static tl_status check_breaker(const tl_breaker *b)
@@ -318,23 +309,17 @@ static tl_status check_breaker(const tl_breaker *b)
 
 tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker)
 {
-    struct deciding d = {.half = {.kind = BREAKS}};
-    tl_pause about = TL_PAUSE_INIT;
-
     error_clear();
     TRY(client_check(client));
     if (breaker == NULL || breaker->version != TL_BREAKER_VERSION)
         return error_set(TL_INVALID, "breaker is NULL or has no known version");
     TRY(check_breaker(breaker));
-    about.channel = breaker->channel;
-    about.op_code = breaker->op_code;
-    about.actor = breaker->actor;
-    about.reason = breaker->reason;
-    d.half.unknowns = breaker->unknowns;
-    d.half.share = breaker->share;
-    d.half.window_s = breaker->window_s;
-    d.half.probe_s = breaker->probe_s > 0 ? breaker->probe_s : TL_BREAKER_PROBE_S;
-    return decide(client, &about, &d, "breaker");
+    return decide(client,
+                  &(store_channel_decision){
+                      ABOUT(breaker), .kind = BREAKS, .unknowns = breaker->unknowns,
+                      .share = breaker->share, .window_s = breaker->window_s,
+                      .probe_s = breaker->probe_s > 0 ? breaker->probe_s : TL_BREAKER_PROBE_S},
+                  "breaker");
 }
 
 /* ------------------------------------------------------------------------- the list -- */

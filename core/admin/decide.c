@@ -9,7 +9,7 @@
  * and nothing else.
  */
 #include "admin/act.h"
-#include "admin/statements.h"
+#include "admin/words.h"
 #include "client/read.h"
 
 #include "base/error.h"
@@ -280,7 +280,6 @@ static tl_status check(const tl_resolution *r)
 
 static tl_status decide(tl_client *client, const tl_resolution *r, const struct deciding *as)
 {
-    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
     struct deciding d = *as;
     const int which = d.half.which;
     static const task_kind kind = {.run = run_half, .read = read_half};
@@ -291,10 +290,8 @@ static tl_status decide(tl_client *client, const tl_resolution *r, const struct 
     TRY(client_check(client));
     TRY(check(r));
     TRY(read_key(&r->key, d.retry_op));
-    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
-    text_copy(log_no, sizeof log_no, tl_log_uuid());
-    d.half.thread_no = thread_no;
-    d.half.log_no = log_no[0] != '\0' ? log_no : NULL;
+    d.half.thread_no = tl_thread_uuid();
+    d.half.log_no = words_or_null(tl_log_uuid());
     d.half.key = &r->key;
     d.half.fence = r->fence;
     d.half.decision = (char)r->decision;

@@ -1,10 +1,8 @@
 /* What the account of this connection may do, and who else may do too much. */
 #include "admin/doctor.h"
 
-#include "admin/statements.h"
 #include "store/bind.h"
 #include "store/server.h"
-#include "store/store.h"
 
 #include <stdio.h>
 #include <string.h>

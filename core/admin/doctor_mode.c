@@ -6,7 +6,6 @@
  * does.  So the best that is said of a mode is what it cannot lose as long as it goes on like this.
  */
 #include "admin/doctor.h"
-#include "admin/statements.h"
 #include "store/bind.h"
 #include "store/position.h"
 

@@ -6,8 +6,6 @@
 #include "base/text.h"
 #include "client/schema.h"
 #include "client/server.h"
-#include "store/bind.h"
-#include "store/clock.h"
 
 #include "sql_text.h"
 

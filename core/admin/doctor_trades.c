@@ -12,7 +12,6 @@
 #include "store/server.h"
 #include "store/store.h"
 #include "store/group.h"
-#include "admin/statements.h"
 
 #include "sql_text.h"
 

@@ -3,7 +3,6 @@
 #include "admin/explain.h"
 
 #include "admin/metrics_rows.h"
-#include "admin/statements.h"
 #include "admin/words.h"
 #include "base/memory.h"
 #include "client/read.h"
@@ -132,6 +131,13 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     return 0;
 }
 
+const char *explain_decided(tl_decision decision)
+{
+    return decision == TL_DECISION_CLEAR  ? "is in no conflict"
+           : decision == TL_DECISION_PAID ? "was paid"
+                                          : "failed";
+}
+
 static void keep_decision(explaining *e, const tl_resolution_row *row)
 {
     if (row->epoch != e->view.epoch)
@@ -161,10 +167,7 @@ static int take_decision(void *context, const tl_resolution_row *row)
     text_buffer_append_format(&e->people, "At %s %s %s that it %s: %s.",
                               words_when(when, e->view.now_us, row->decided_us),
                               row->refused ? "a worker" : row->account, did,
-                              row->decision == TL_DECISION_CLEAR  ? "is in no conflict"
-                              : row->decision == TL_DECISION_PAID ? "was paid"
-                                                                  : "failed",
-                              row->reason);
+                              explain_decided(row->decision), row->reason);
     text_buffer_append(&e->people, "", 1);
     keep_decision(e, row);
     return 0;
@@ -178,39 +181,23 @@ static tl_status read_history(explaining *e)
     return status == TL_ACCESS_DENIED ? TL_OK : status;
 }
 
-static void take_pause(explaining *e, const tl_pause_row *row, const char *name)
-{
-    if (e->paused[0] != '\0')
-        return;
-    text_copy(e->paused, sizeof e->paused, name);
-    text_copy(e->paused_by, sizeof e->paused_by, row->account);
-    text_copy(e->paused_why, sizeof e->paused_why, row->reason);
-    e->paused_us = row->decided_us;
-}
-
-static tl_pause_row without_pointers(const tl_pause_row *row)
-{
-    tl_pause_row one = *row;
-
-    one.channel = one.op_code = one.reason = one.actor = one.account = NULL;
-    one.limit_reason = one.limit_actor = one.limit_account = NULL;
-    one.breaker_reason = one.breaker_actor = one.breaker_account = NULL;
-    return one;
-}
-
-static void take_hold(explain_hold *holds, unsigned *count, const tl_pause_row *row,
+static void take_hold(explain_hold *holds, unsigned most, unsigned *count, const tl_pause_row *row,
                       const char *name, const char *by, const char *why)
 {
     explain_hold *one = &holds[*count];
 
-    if (*count == EXPLAIN_HOLDS)
+    if (*count == most)
         return;
     ++*count;
     text_copy(one->name, sizeof one->name, name);
     text_copy(one->by, sizeof one->by, by);
     text_copy(one->why, sizeof one->why, why);
     one->is_of_op = row->op_code[0] != '\0';
-    one->row = without_pointers(row);
+    one->row = *row;
+    one->row.channel = one->row.op_code = one->row.reason = one->row.actor = one->row.account =
+        NULL;
+    one->row.limit_reason = one->row.limit_actor = one->row.limit_account = NULL;
+    one->row.breaker_reason = one->row.breaker_actor = one->row.breaker_account = NULL;
 }
 
 /* What holds up the sends of its channel, for its operation or as a whole. */
@@ -218,7 +205,8 @@ static int take_channel(void *context, const tl_pause_row *row)
 {
     explaining *e = context;
     const int drains = strcmp(row->channel, TL_CHANNEL_ALL) == 0;
-    char name[sizeof e->paused];
+    unsigned pauses = e->paused.name[0] != '\0';
+    char name[sizeof e->paused.name];
 
     if ((!drains && strcmp(row->channel, e->view.channel) != 0) ||
         (row->op_code[0] != '\0' && strcmp(row->op_code, e->key.op_code) != 0))
@@ -229,11 +217,12 @@ static int take_channel(void *context, const tl_pause_row *row)
         snprintf(name, sizeof name, "channel %s%s%s", row->channel,
                  row->op_code[0] != '\0' ? " for " : "", row->op_code);
     if (row->paused)
-        take_pause(e, row, name);
+        take_hold(&e->paused, 1, &pauses, row, name, row->account, row->reason);
     if (row->sends > 0 || row->per_second > 0)
-        take_hold(e->limits, &e->limit_count, row, name, row->limit_account, row->limit_reason);
+        take_hold(e->limits, EXPLAIN_HOLDS, &e->limit_count, row, name, row->limit_account,
+                  row->limit_reason);
     if (row->opened_us != 0)
-        take_hold(e->breakers, &e->breaker_count, row, name, row->breaker_account,
+        take_hold(e->breakers, EXPLAIN_HOLDS, &e->breaker_count, row, name, row->breaker_account,
                   row->breaker_reason);
     return 0;
 }

@@ -36,7 +36,7 @@ typedef struct explain_proposal {
     char proposer[256];
 } explain_proposal;
 
-/* A limit of its channel, or a breaker of it that is open; of `row` no pointer is set. */
+/* A pause or limit of its channel, or a breaker of it that is open; of `row` no pointer is set. */
 typedef struct explain_hold {
     char name[2 * TL_CHANNEL_MAX + 16], by[256], why[TL_REMARK_MAX + 1];
     int is_of_op;
@@ -56,9 +56,7 @@ typedef struct explaining {
 
     tl_view view; /* the row that is explained */
     int has_sync, has_log, restored;
-    /* Operators have paused its channel: "": they have not; for what, who, why and since when. */
-    char paused[2 * TL_CHANNEL_MAX + 16], paused_by[256], paused_why[TL_REMARK_MAX + 1];
-    int64_t paused_us;
+    explain_hold paused; /* operators have paused its channel; its name is "": they have not */
     /* What operators limit of its channel: for its operation, and as a whole. */
     explain_hold limits[EXPLAIN_HOLDS];
     unsigned limit_count;
@@ -85,6 +83,9 @@ typedef struct explaining {
 /* Tells one sentence; command "" for none. */
 void explain_say(explaining *e, tl_topic topic, const char *command, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* "It ..." */
+const char *explain_decided(tl_decision decision);
 
 /* Who is in the way of others now, if this account may see it. */
 db_answer explain_blocker(tl_client *client, blocker *found);

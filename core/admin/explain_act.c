@@ -3,7 +3,6 @@
 #include "admin/explain.h"
 
 #include "admin/words.h"
-#include "client/read.h"
 
 #include <tradelock/money.h>
 
@@ -22,18 +21,13 @@ static void begin_command(char to[COMMAND], const explaining *e, const char *wha
     snprintf(to, COMMAND, "tradelock %s %s %s %s", what, serial, cust, op);
 }
 
-static void add_words(char to[COMMAND], const char *words)
-{
-    text_add(to, COMMAND, words);
-}
-
 static void add_fence(char to[COMMAND], const explaining *e)
 {
     char fence[64];
 
     snprintf(fence, sizeof fence, " --fence %llu --reason 'REASON'",
              (unsigned long long)e->view.fence);
-    add_words(to, fence);
+    text_add(to, COMMAND, fence);
 }
 
 static void say_decide(explaining *e, const char *verb, const char *as, const char *text)
@@ -43,7 +37,7 @@ static void say_decide(explaining *e, const char *verb, const char *as, const ch
     snprintf(what, sizeof what, "resolve %s", verb);
     snprintf(option, sizeof option, " --as %s", as);
     begin_command(command, e, what);
-    add_words(command, option);
+    text_add(command, COMMAND, option);
     add_fence(command, e);
     explain_say(e, TL_TOPIC_ACT, command, "%s", text);
 }
@@ -71,11 +65,11 @@ static void say_evidence(explaining *e, const char *text)
     char command[COMMAND], paid[TL_AMOUNT_TEXT];
 
     begin_command(command, e, "evidence add");
-    add_words(command, " --outcome SUCCEEDED --source 'SOURCE' --ref 'REFERENCE'");
+    text_add(command, COMMAND, " --outcome SUCCEEDED --source 'SOURCE' --ref 'REFERENCE'");
     if (v->currency[0] != '\0') {
-        add_words(command, " --amount '");
-        add_words(command, tl_amount_text(paid, v->amount_minor, v->currency));
-        add_words(command, "'");
+        text_add(command, COMMAND, " --amount '");
+        text_add(command, COMMAND, tl_amount_text(paid, v->amount_minor, v->currency));
+        text_add(command, COMMAND, "'");
     }
     explain_say(e, TL_TOPIC_ACT, command, "%s", text);
 }

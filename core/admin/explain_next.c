@@ -195,9 +195,9 @@ static void say_paused(explaining *e)
     explain_say(e, TL_TOPIC_NEXT, "tradelock channel ls",
                 "Operators have paused %s, since %s: %s (%s).  Nothing new is sent, it is not "
                 "claimed and no attempt is used up; it goes on after `tradelock %s`.",
-                e->paused, words_when(when, e->view.now_us, e->paused_us), e->paused_why,
-                e->paused_by,
-                strcmp(e->paused, "all channels") == 0 ? "drain --end" : "channel resume");
+                e->paused.name, words_when(when, e->view.now_us, e->paused.row.decided_us),
+                e->paused.why, e->paused.by,
+                strcmp(e->paused.name, "all channels") == 0 ? "drain --end" : "channel resume");
     if (e->view.deadline_us != 0 && !is_past_deadline(&e->view))
         explain_say(e, TL_TOPIC_NEXT, "", "Its deadline goes on: after %s nothing is sent for it.",
                     words_when(when, e->view.now_us, e->view.deadline_us));
@@ -317,10 +317,7 @@ static void say_proposed(explaining *e, const explain_proposal *proposal)
     explain_say(e, TL_TOPIC_NEXT, "",
                 "%s has proposed that it %s: that waits for a second person, and changes nothing "
                 "before.",
-                proposal->proposer,
-                proposal->decision == TL_DECISION_CLEAR  ? "is in no conflict"
-                : proposal->decision == TL_DECISION_PAID ? "was paid"
-                                                         : "failed");
+                proposal->proposer, explain_decided(proposal->decision));
 }
 
 static void say_decision(explaining *e)
@@ -332,7 +329,7 @@ static void say_decision(explaining *e)
             e, TL_TOPIC_NEXT, "",
             "Two operators decided that it %s: a worker that has %s registered carries that "
             "out, with its books%s.",
-            e->decided == TL_DECISION_PAID ? "was paid" : "failed", e->view.op_code,
+            explain_decided(e->decided), e->view.op_code,
             e->decided == TL_DECISION_FAILED ? ", and asks the channel first where it can" : "");
 }
 
@@ -347,7 +344,7 @@ void explain_next(explaining *e)
             "not asked, and nothing is sent to another one.  It waits, uses up no attempt, and "
             "goes on once a process has registered that channel, as a former one at least.",
             v->channel, e->key.op_code);
-    if (e->paused[0] != '\0' && explain_is_waiting(v)) {
+    if (e->paused.name[0] != '\0' && explain_is_waiting(v)) {
         say_paused(e);
         say_decision(e);
         return;

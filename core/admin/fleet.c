@@ -12,7 +12,6 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "client/client.h"
 #include "client/read.h"
 #include "client/shard.h"
 #include "store/bind.h"
@@ -347,48 +346,26 @@ tl_status tl_fleet_named(const char *config_file, char *fleet)
 
 #define AT(member) COLUMN_slot_list_##member
 
-static int tell(const db_result *result, size_t row, tl_slot_fn each, void *context)
-{
-    tl_slot_row told, *to = &told;
-
-    TL_SLOT_MAP(RECORD_READ)
-    return each(context, &told);
-}
-
-#undef AT
-
-struct listing {
-    db_result rows;
-    tl_slot_fn each;
-    void *context;
-};
-
-static int show(void *context)
-{
-    const struct listing *l = context;
-
-    for (size_t row = 0; row < l->rows.rows; row++)
-        if (tell(&l->rows, row, l->each, l->context) != 0)
-            break;
-    return TL_OK;
-}
-
 tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn each, void *context)
 {
     char its_fleet[TL_FLEET_NAME_MAX + 1] = "", its_shard[TL_FLEET_NAME_MAX + 1] = "";
-    struct listing l = {.rows = DB_RESULT_INIT, .each = each, .context = context};
+    RESULT rows = DB_RESULT_INIT;
+    const db_result *const result = &rows;
     READING at = {.client = client};
+    tl_slot_row told, *to = &told;
     tl_status status;
 
     TRY(read_check_each(each != NULL));
     TRY(read_begin(&at));
     READ_REPEATED(status, read_name(at.connection, its_fleet, its_shard));
     if (status == TL_OK && its_fleet[0] != '\0')
-        READ_REPEATED(status,
-                      read_run(at.connection, &sql_slot_list, &l.rows, "reading the slots"));
-    if (status == TL_OK)
-        status = read_and_show(show, &l);
-    db_result_free(&l.rows);
+        READ_REPEATED(status, read_run(at.connection, &sql_slot_list, &rows, "reading the slots"));
+    read_end(&at);
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+        TL_SLOT_MAP(RECORD_READ)
+        if (each(context, &told) != 0)
+            break;
+    }
     if (fleet != NULL)
         text_copy(fleet, TL_FLEET_NAME_MAX + 1, its_fleet);
     if (shard != NULL)

@@ -5,6 +5,7 @@
  */
 #include "admin/act.h"
 #include "admin/purge.h"
+#include "admin/words.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -130,17 +131,15 @@ static tl_status forget(tl_client *client, const char *cust_no, const char *acto
                         tl_status (*half)(struct forgetting *f))
 {
     READING at = {.client = client};
-    char log_no[TL_UUID_TEXT];
     struct forgetting f = {.cust_no = cust_no};
 
     TRY(read_begin(&at));
     TRY(check(cust_no, actor, reason));
-    text_copy(log_no, sizeof log_no, tl_log_uuid());
     f.connection = at.connection;
     f.act = (store_act){.said = f.done.name,
                         .reason = reason,
                         .actor = actor,
-                        .log_no = log_no[0] != '\0' ? log_no : NULL};
+                        .log_no = words_or_null(tl_log_uuid())};
     TRY(look(&f));
     TRY(half(&f));
     if (forgotten != NULL)

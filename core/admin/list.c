@@ -25,7 +25,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/bind.h"
-#include "store/view.h"
 
 #include <limits.h>
 #include <stdio.h>

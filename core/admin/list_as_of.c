@@ -8,8 +8,6 @@
 #include "store/bind.h"
 #include "store/view.h"
 
-#include "sql_text.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -204,20 +202,6 @@ tl_status list_as_of(db *connection, tl_view *view, int64_t as_of_us, int *there
 
 /* ------------------------------------------------------------------- a row -- */
 
-struct showing {
-    const tl_view *view;
-    tl_view_fn each;
-    void *context;
-};
-
-static int show(void *context)
-{
-    const struct showing *showing = context;
-
-    (void)showing->each(showing->context, showing->view);
-    return TL_OK;
-}
-
 static tl_status read_row(db *connection, const tl_key *key, const char *op_code, int64_t as_of_us,
                           tl_view *view, db_result *row)
 {
@@ -248,7 +232,6 @@ tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int6
     RESULT row = DB_RESULT_INIT;
     char retry_op[TL_OP_MAX + 1];
     tl_view view;
-    struct showing showing = {&view, each, context};
 
     TRY(read_begin(&at));
     TRY(read_check_each(each != NULL));
@@ -257,5 +240,7 @@ tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int6
         return error_set(TL_INVALID, "a moment lies between the years 1970 and 9998");
     TRY(read_row(at.connection, key, lane == TL_LANE_RETRY ? retry_op : key->op_code, as_of_us,
                  &view, &row));
-    return read_and_show(show, &showing);
+    read_end(&at);
+    (void)each(context, &view);
+    return TL_OK;
 }

@@ -2,7 +2,6 @@
 #include "admin/list.h"
 #include "admin/money_read.h"
 
-#include "client/read.h"
 #include "base/error.h"
 #include "base/text.h"
 

@@ -20,22 +20,24 @@
 
 #define FIRST_SESSION "00000000-0000-0000-0000-000000000000"
 
-static db_answer store_list_recent(db *connection, const store_list_page *page, const char *op_code,
-                                   int64_t from_us, db_result *result)
+static db_answer read_recent(const struct list *list, const store_list_filter *asked,
+                             const store_list_place *after, const char *op_code, int64_t from_us,
+                             db_result *rows)
 {
-    return SQL_RUN(connection, result, list_recent, LIST_FILTER(page->filter),
+    return SQL_RUN(list->connection, rows, list_recent, LIST_FILTER(asked),
                    .due_op = db_text(op_code), .from_us = db_int(from_us),
-                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
-                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
+                   .after_us = db_int(after->us), .after_text = db_text(after->text),
+                   LIST_AFTER_KEY(after), .most = db_uint(list->page));
 }
 
-static db_answer store_list_due(db *connection, const store_list_page *page, const char *op_code,
-                                int64_t end_us, db_result *result)
+static db_answer read_due(const struct list *list, const store_list_filter *asked,
+                          const store_list_place *after, const char *op_code, int64_t end_us,
+                          db_result *rows)
 {
-    return SQL_RUN(connection, result, list_due, LIST_FILTER(page->filter),
-                   .due_op = db_text(op_code), .end_us = db_int(end_us),
-                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
-                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
+    return SQL_RUN(list->connection, rows, list_due, LIST_FILTER(asked), .due_op = db_text(op_code),
+                   .end_us = db_int(end_us), .after_us = db_int(after->us),
+                   .after_text = db_text(after->text), LIST_AFTER_KEY(after),
+                   .most = db_uint(list->page));
 }
 
 /* What a page asks of its rows.  A retry row knows neither state, amount nor age of the sync row to
@@ -72,32 +74,32 @@ static int64_t held_from(const struct list *list, const store_operation *operati
 }
 
 /* The sources that are read by a name. */
-static db_answer read_named(const struct list *list, const store_list_page *page, db_result *rows)
+static db_answer read_named(const struct list *list, const store_list_filter *asked,
+                            const store_list_place *after, db_result *rows)
 {
     const tl_filter *f = list->filter;
-    const db_value after_op = db_text(page->after->op_code), most = db_uint(page->most);
+    const db_value after_op = db_text(after->op_code), most = db_uint(list->page);
     db *connection = list->connection;
 
     switch (list->source) {
     case LIST_BY_REF:
-        return SQL_RUN(connection, rows, list_ref, LIST_FILTER(page->filter),
-                       LIST_AFTER_KEY(page->after), .after_op = after_op, .most = most);
+        return SQL_RUN(connection, rows, list_ref, LIST_FILTER(asked), LIST_AFTER_KEY(after),
+                       .after_op = after_op, .most = most);
     case LIST_BY_LABEL:
-        return SQL_RUN(connection, rows, list_label, LIST_FILTER(page->filter),
-                       .label = db_text(f->label), LIST_AFTER_KEY(page->after),
-                       .after_op = after_op, .most = most);
+        return SQL_RUN(connection, rows, list_label, LIST_FILTER(asked), .label = db_text(f->label),
+                       LIST_AFTER_KEY(after), .after_op = after_op, .most = most);
     case LIST_BY_TRACE:
-        return SQL_RUN(connection, rows, list_trace, LIST_FILTER(page->filter),
-                       .trace = db_text(f->trace), .after_text = db_text(page->after->text),
-                       LIST_AFTER_KEY(page->after), .after_op = after_op, .most = most);
-    case LIST_BY_AMOUNT:
-        return SQL_RUN(connection, rows, list_amount, LIST_FILTER(page->filter),
-                       .currency = db_text(list->currency), .amount = db_int(list->amount_minor),
-                       .after_us = db_int(page->after->us), LIST_AFTER_KEY(page->after),
+        return SQL_RUN(connection, rows, list_trace, LIST_FILTER(asked), .trace = db_text(f->trace),
+                       .after_text = db_text(after->text), LIST_AFTER_KEY(after),
                        .after_op = after_op, .most = most);
+    case LIST_BY_AMOUNT:
+        return SQL_RUN(connection, rows, list_amount, LIST_FILTER(asked),
+                       .currency = db_text(list->currency), .amount = db_int(list->amount_minor),
+                       .after_us = db_int(after->us), LIST_AFTER_KEY(after), .after_op = after_op,
+                       .most = most);
     default:
-        return SQL_RUN(connection, rows, list_batch, LIST_FILTER(page->filter),
-                       LIST_AFTER_KEY(page->after), .after_op = after_op, .most = most);
+        return SQL_RUN(connection, rows, list_batch, LIST_FILTER(asked), LIST_AFTER_KEY(after),
+                       .after_op = after_op, .most = most);
     }
 }
 
@@ -105,60 +107,57 @@ db_answer list_read_page(const struct list *list, const store_operation *operati
                          const store_list_place *after, db_result *rows)
 {
     const store_list_filter asked = asked_of(list);
-    const store_list_page page = {&asked, after, list->page};
     const char *op_code = operation != NULL ? operation->op_code : "";
     db *connection = list->connection;
 
     switch (list->source) {
     case LIST_CONFLICT:
     case LIST_BY_SERIAL:
-        return SQL_RUN(connection, rows, list_serial, LIST_FILTER(page.filter),
+        return SQL_RUN(connection, rows, list_serial, LIST_FILTER(&asked),
                        .conflict = db_int(list->source == LIST_CONFLICT),
                        .first_serial = db_text(list->serials.first),
-                       .last_serial = db_text(list->serials.last), LIST_AFTER_KEY(page.after),
-                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
+                       .last_serial = db_text(list->serials.last), LIST_AFTER_KEY(after),
+                       .after_op = db_text(after->op_code), .most = db_uint(list->page));
     case LIST_CONFLICT_PARKED:
     case LIST_PARKED_SYNC:
     case LIST_PARKED:
-        return SQL_RUN(connection, rows, list_parked, LIST_FILTER(page.filter),
+        return SQL_RUN(connection, rows, list_parked, LIST_FILTER(&asked),
                        .conflict = db_int(list->source == LIST_CONFLICT_PARKED),
                        .first_serial = db_text(list->serials.first),
                        .last_serial = db_text(list->serials.last),
-                       .after_text = db_text(page.after->text), LIST_AFTER_KEY(page.after),
-                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
+                       .after_text = db_text(after->text), LIST_AFTER_KEY(after),
+                       .after_op = db_text(after->op_code), .most = db_uint(list->page));
     case LIST_HELD_REST:
-        return SQL_RUN(connection, rows, list_held, LIST_FILTER(page.filter),
-                       .due_op = db_text(op_code), .after_text = db_text(page.after->text),
-                       LIST_AFTER_KEY(page.after), .most = db_uint(page.most));
+        return SQL_RUN(connection, rows, list_held, LIST_FILTER(&asked), .due_op = db_text(op_code),
+                       .after_text = db_text(after->text), LIST_AFTER_KEY(after),
+                       .most = db_uint(list->page));
     case LIST_RECENT:
-        return store_list_recent(connection, &page, op_code, list->asked.since_us, rows);
+        return read_recent(list, &asked, after, op_code, list->asked.since_us, rows);
     case LIST_IDLE:
-        return SQL_RUN(connection, rows, list_idle, LIST_FILTER(page.filter),
-                       .due_op = db_text(op_code), LIST_AFTER_KEY(page.after),
-                       .most = db_uint(page.most));
+        return SQL_RUN(connection, rows, list_idle, LIST_FILTER(&asked), .due_op = db_text(op_code),
+                       LIST_AFTER_KEY(after), .most = db_uint(list->page));
     case LIST_MADE:
-        return SQL_RUN(connection, rows, list_made, LIST_FILTER(page.filter),
-                       .after_us = db_int(page.after->us), LIST_AFTER_KEY(page.after),
-                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
+        return SQL_RUN(connection, rows, list_made, LIST_FILTER(&asked),
+                       .after_us = db_int(after->us), LIST_AFTER_KEY(after),
+                       .after_op = db_text(after->op_code), .most = db_uint(list->page));
     case LIST_HELD:
         if (list_is_latest_first(list))
-            return store_list_recent(connection, &page, op_code, held_from(list, operation), rows);
-        return store_list_due(connection, &page, op_code, list->held_end_us, rows);
+            return read_recent(list, &asked, after, op_code, held_from(list, operation), rows);
+        return read_due(list, &asked, after, op_code, list->held_end_us, rows);
     case LIST_CUSTOMER_OPEN:
     case LIST_CUSTOMER_REST:
-        return SQL_RUN(connection, rows, list_customer, LIST_FILTER(page.filter),
-                       LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
-                       .most = db_uint(page.most));
+        return SQL_RUN(connection, rows, list_customer, LIST_FILTER(&asked), LIST_AFTER_KEY(after),
+                       .after_op = db_text(after->op_code), .most = db_uint(list->page));
     case LIST_BY_REF:
     case LIST_BY_LABEL:
     case LIST_BY_TRACE:
     case LIST_BY_AMOUNT:
     case LIST_BATCH_OPEN:
     case LIST_BATCH_REST:
-        return read_named(list, &page, rows);
+        return read_named(list, &asked, after, rows);
     default:
-        return store_list_due(connection, &page, op_code,
-                              list->source == LIST_LEFT ? 1 : STRETCH_END_US, rows);
+        return read_due(list, &asked, after, op_code,
+                        list->source == LIST_LEFT ? 1 : STRETCH_END_US, rows);
     }
 }
 

@@ -1,6 +1,7 @@
 /* Shows the rows of a page that pass: a few dozen are read whole in one statement.  Reads only. */
 #include "admin/list.h"
 #include "admin/statements.h"
+#include "admin/words.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "client/read.h"
@@ -447,11 +448,6 @@ void list_next_write(char to[TL_NEXT_TEXT], enum list_source source, const store
     list_next_put(end, place->op_code);
 }
 
-static int hex_digit(char c)
-{
-    return isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Reads up to the next '.', or to the end; NULL: it is none of ours. */
 const char *list_next_take(const char *from, char *to, size_t space)
 {
@@ -463,14 +459,10 @@ const char *list_next_take(const char *from, char *to, size_t space)
         int c = (unsigned char)*from;
 
         if (c == '~') {
-            const int high = hex_digit(from[1]), low = high < 0 ? -1 : hex_digit(from[2]);
-
-            if (low < 0)
-                return NULL;
-            c = high * 16 + low;
+            c = words_hex_byte(from + 1);
             from += 2;
         }
-        if (size + 1 >= space || c == '\0')
+        if (size + 1 >= space || c <= 0)
             return NULL;
         to[size++] = (char)c;
     }

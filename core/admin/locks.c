@@ -2,12 +2,12 @@
  * Mutexes and read-write locks for operators: lists who holds what and who waits, and takes a lock
  * away.  Reads resource_lock and resource_holder, and writes one row of them.
  */
+#include "admin/words.h"
 #include "client/read.h"
 
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "store/act.h"
 #include "store/bind.h"
 #include "store/lease.h"
 #include "transition/task.h"
@@ -249,20 +249,21 @@ static db_answer read_force(task *t, db *connection)
     return answer;
 }
 
-/* TL_OK and whether it was changed; TL_TRY_AGAIN: an open transaction holds the row. */
+/* Checks what was said.  TL_OK and whether it was changed; TL_TRY_AGAIN: an open transaction holds the
+ * row. */
 static tl_status force(tl_client *client, struct forcing *f, int *changed)
 {
     static const task_kind kind = {.run = run_force, .read = read_force};
     task t = {.kind = &kind, .name = "force unlock", .context = f};
-    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
     uint8_t token[LEASE_TOKEN];
 
+    TRY(client_check(client));
+    TRY(text_check_name("resource", f->step.names[0], TL_RESOURCE_MAX));
+    TRY(read_check_person(f->step.actor, f->step.remark));
     random_token(token);
-    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
-    text_copy(log_no, sizeof log_no, tl_log_uuid());
     f->step.token = token;
-    f->step.thread_no = thread_no;
-    f->step.log_no = log_no[0] != '\0' ? log_no : NULL;
+    f->step.thread_no = tl_thread_uuid();
+    f->step.log_no = words_or_null(tl_log_uuid());
     task_run(client->engine, &t, FORCE_BUDGET_MS);
     *changed = f->changed;
     return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
@@ -285,9 +286,6 @@ tl_status tl_resource_unlock(tl_client *client, const char *resource, uint64_t f
     int changed;
 
     error_clear();
-    TRY(client_check(client));
-    TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
-    TRY(read_check_person(actor, reason));
     status = force(client, &f, &changed);
     if (status == TL_TRY_AGAIN)
         return error_set(TL_BUSY, "an open transaction, a guarded one perhaps, holds %s", resource);
@@ -329,11 +327,8 @@ tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slo
     int changed;
 
     error_clear();
-    TRY(client_check(client));
-    TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
     if (slot == 0 || slot > UINT16_MAX)
         return error_set(TL_INVALID, "slot is %u; it must be 1 to %d", slot, UINT16_MAX);
-    TRY(read_check_person(actor, reason));
     status = force(client, &f, &changed);
     if (status == TL_TRY_AGAIN)
         return error_set(TL_BUSY,

@@ -3,7 +3,6 @@
 #include "admin/metrics_rows.h"
 
 #include "base/error.h"
-#include "admin/statements.h"
 #include "base/metrics.h"
 #include "base/text.h"
 #include "client/read.h"
@@ -14,9 +13,8 @@
 #include <tradelock/admin/overview.h>
 #include <tradelock/money.h>
 
+#include <stddef.h>
 #include <string.h>
-
-#define US_PER_S INT64_C(1000000)
 
 const char *tl_age_name(unsigned age)
 {
@@ -225,36 +223,18 @@ static void write_due(metrics_text *m, const metrics_rows *rows, const char *nam
     }
 }
 
-static int64_t overdue_of(const metrics_operation *o)
-{
-    return o->overdue;
-}
-
-static int64_t overdue_us_of(const metrics_operation *o)
-{
-    return o->overdue_us;
-}
-
-static int64_t cut_of(const metrics_operation *o)
-{
-    return o->is_cut;
-}
-
-/* An operation whose mark was never moved, or that has none, has no lag. */
-static int64_t lag_us_of(const metrics_operation *o)
-{
-    return o->low_water_us > US_PER_S && o->now_us > o->low_water_us ? o->now_us - o->low_water_us
-                                                                     : 0;
-}
-
+/* `member`: where the number stands in a metrics_operation. */
 static void write_each(metrics_text *m, const metrics_rows *rows, const char *name,
-                       const char *help, int64_t (*value)(const metrics_operation *),
-                       unsigned decimals)
+                       const char *help, size_t member, unsigned decimals)
 {
     metrics_begin(m, name, "gauge", help);
-    for (size_t i = 0; i < rows->count; i++)
-        metrics_line(m, name, value(&rows->operations[i]), decimals, "operation",
-                     rows->operations[i].op_code, NULL);
+    for (size_t i = 0; i < rows->count; i++) {
+        const metrics_operation *o = &rows->operations[i];
+        int64_t value;
+
+        memcpy(&value, (const char *)o + member, sizeof value);
+        metrics_line(m, name, value, decimals, "operation", o->op_code, NULL);
+    }
 }
 
 static void write_operations(metrics_text *m, const metrics_rows *rows)
@@ -268,7 +248,8 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
     write_oldest(m, rows);
     write_deadlines(m, rows);
     write_each(m, rows, "tradelock_trades_not_counted",
-               "1: there are more of them than were counted.", cut_of, 0);
+               "1: there are more of them than were counted.", offsetof(metrics_operation, is_cut),
+               0);
     write_conflicts(m, rows, "tradelock_conflicts",
                     "Trades that evidence contradicts, at most 100,000.", CONFLICT_COUNT);
     write_conflicts(m, rows, "tradelock_conflicts_amount_minor_units",
@@ -281,12 +262,14 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
     write_due(m, rows, "tradelock_due_lanes_oldest_seconds",
               "For how long the oldest of them has been due.", 2, 6);
     write_each(m, rows, "tradelock_overdue_holds",
-               "Trades that are held for longer than their max_hold, at most 10,000.", overdue_of,
-               0);
+               "Trades that are held for longer than their max_hold, at most 10,000.",
+               offsetof(metrics_operation, overdue), 0);
     write_each(m, rows, "tradelock_overdue_holds_oldest_seconds",
-               "For how long the oldest of them has been over.", overdue_us_of, 6);
+               "For how long the oldest of them has been over.",
+               offsetof(metrics_operation, overdue_us), 6);
     write_each(m, rows, "tradelock_low_water_lag_seconds",
-               "How far in the past the operation may still have an unresolved row.", lag_us_of, 6);
+               "How far in the past the operation may still have an unresolved row.",
+               offsetof(metrics_operation, lag_us), 6);
 }
 
 /* -------------------------------------------------------------------- the database -- */
@@ -312,16 +295,14 @@ static void write_sessions(metrics_text *m, const db_result *r)
     }
 }
 
-static void write_paused(metrics_text *m, const db_result *r)
+/* One line for each row, which begins with channel and operation. */
+static void write_channels(metrics_text *m, const db_result *r, const char *name, const char *type,
+                           const char *help, unsigned column, unsigned decimals)
 {
-    static const char name[] = "tradelock_channel_paused_seconds";
-
-    metrics_begin(m, name, "gauge",
-                  "For how long operators have had the channel paused for the operation; 0: it is "
-                  "open.  The operation is empty for a channel as a whole.");
+    metrics_begin(m, name, type, help);
     for (size_t row = 0; row < r->rows; row++)
-        metrics_line(m, name, db_get_int(r, row, 2), 6, "channel", db_get_text(r, row, 0),
-                     "operation", db_get_text(r, row, 1), NULL);
+        metrics_line(m, name, db_get_int(r, row, column), decimals, "channel",
+                     db_get_text(r, row, 0), "operation", db_get_text(r, row, 1), NULL);
 }
 
 /* Where `of` is 0 there is no such limit, and no line. */
@@ -352,19 +333,12 @@ static void write_limited(metrics_text *m, const db_result *r)
 
 static void write_breakers(metrics_text *m, const db_result *r)
 {
-    static const char open[] = "tradelock_channel_breaker_open_seconds",
-                      opened[] = "tradelock_channel_breaker_openings_total";
-
-    metrics_begin(m, open, "gauge",
-                  "For how long the channel's breaker has been open for the operation; 0: closed; "
-                  "no line: it has none.  The operation is empty for a channel as a whole.");
-    for (size_t row = 0; row < r->rows; row++)
-        metrics_line(m, open, db_get_int(r, row, 2), 6, "channel", db_get_text(r, row, 0),
-                     "operation", db_get_text(r, row, 1), NULL);
-    metrics_begin(m, opened, "counter", "How often the breaker has opened.");
-    for (size_t row = 0; row < r->rows; row++)
-        metrics_line(m, opened, db_get_int(r, row, 3), 0, "channel", db_get_text(r, row, 0),
-                     "operation", db_get_text(r, row, 1), NULL);
+    write_channels(m, r, "tradelock_channel_breaker_open_seconds", "gauge",
+                   "For how long the channel's breaker has been open for the operation; 0: closed; "
+                   "no line: it has none.  The operation is empty for a channel as a whole.",
+                   2, 6);
+    write_channels(m, r, "tradelock_channel_breaker_openings_total", "counter",
+                   "How often the breaker has opened.", 3, 0);
 }
 
 static void write_server(metrics_text *m, const metrics_rows *rows)
@@ -432,7 +406,10 @@ static tl_status write_all(const metrics_rows *rows, tl_metrics_fn write, void *
 
     write_operations(&m, rows);
     write_sessions(&m, &rows->sessions);
-    write_paused(&m, &rows->paused);
+    write_channels(&m, &rows->paused, "tradelock_channel_paused_seconds", "gauge",
+                   "For how long operators have had the channel paused for the operation; 0: it is "
+                   "open.  The operation is empty for a channel as a whole.",
+                   2, 6);
     write_limited(&m, &rows->limited);
     write_breakers(&m, &rows->breakers);
     write_server(&m, rows);

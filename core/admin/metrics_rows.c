@@ -122,6 +122,8 @@ static tl_status read_operation(metrics_operation *o, db *connection)
 
     snprintf(retry_op, sizeof retry_op, "%s%s", o->op_code, TL_RETRY_SUFFIX);
     TRY(read_trades(o, connection, retry_op));
+    if (o->low_water_us > 1000000 && o->now_us > o->low_water_us)
+        o->lag_us = o->now_us - o->low_water_us;
     return read_late(o, connection, retry_op);
 }
 

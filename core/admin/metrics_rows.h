@@ -37,7 +37,8 @@ typedef struct metrics_operation {
     db_result unheld, working;   /* enum metrics_trade_column */
     db_result due;               /* lanes that are due: channel, how many, how late the oldest is */
     int64_t overdue, overdue_us; /* holds whose time is over */
-    int is_cut;                  /* there is more than was looked at */
+    int64_t is_cut;              /* 1: there is more than was looked at */
+    int64_t lag_us; /* of the mark; one that was never moved, or is missing, has none */
 } metrics_operation;
 
 typedef struct metrics_rows {

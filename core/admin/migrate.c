@@ -8,7 +8,6 @@
  * process at a time, and ends with its connection.
  */
 #include "admin/migrate.h"
-#include "admin/statements.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"

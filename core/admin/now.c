@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "store/bind.h"
-#include "store/store.h"
 
 #include <tradelock/admin/now.h>
 

@@ -108,7 +108,7 @@ static void take_all(tl_overview *o, const metrics_rows *rows)
 
         take_due(o, rows, one);
         o->overdue += (uint64_t)one->overdue;
-        o->cut |= one->is_cut;
+        o->cut |= one->is_cut != 0;
         o->now_us = one->now_us;
     }
     take_sessions(o, &rows->sessions);
@@ -136,13 +136,12 @@ tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_
     read_end(&at);
     if (status == TL_OK) {
         take_all(overview, &rows);
-        const int is_long = blocker_is_long(&found);
-
-        overview->blocker = is_long ? found.connection : 0;
-        overview->blocker_us = is_long ? found.age_us : 0;
-        text_copy(overview->blocker_account, sizeof overview->blocker_account,
-                  is_long ? found.account : "");
-        text_copy(overview->blocker_text, sizeof overview->blocker_text, is_long ? found.text : "");
+        if (blocker_is_long(&found)) {
+            overview->blocker = found.connection;
+            overview->blocker_us = found.age_us;
+            text_copy(overview->blocker_account, sizeof overview->blocker_account, found.account);
+            text_copy(overview->blocker_text, sizeof overview->blocker_text, found.text);
+        }
         tell_waiting(&rows, each, context);
     }
     metrics_free(&rows);

@@ -1,6 +1,7 @@
 /* Finds whose trades payments are of which a bank names no customer: walks all trades, and compares
  * them with the names that were given.  Reads only. */
 #include "admin/statements.h"
+#include "admin/sorted.h"
 
 #include "client/read.h"
 
@@ -72,16 +73,8 @@ static tl_status take_names(struct search *s, size_t count)
 static int show_named(const struct search *s, enum named_by by, const char *text, const tl_key *key)
 {
     const struct name wanted = {by, text, 0};
-    size_t from = 0, to = s->count;
+    size_t from = sorted_place(&wanted, s->names, s->count, sizeof wanted, compare_names);
 
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-
-        if (compare_names(&s->names[middle], &wanted) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
     for (; from < s->count && compare_names(&s->names[from], &wanted) == 0; from++) {
         const tl_payment *p = &s->payments[s->names[from].number];
 

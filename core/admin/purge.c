@@ -13,22 +13,11 @@
 #include "store/bind.h"
 #include "store/clock.h"
 
-#include <tradelock/resource.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-static db_answer store_purge_sessions(db *connection, const store_purge_what *what)
-{
-    if (what->only_counts)
-        return SQL_RUN(connection, NULL, purge_sessions_count, .older_ms = db_int(what->older_ms));
-    return SQL_RUN(connection, NULL, purge_sessions, .older_ms = db_int(what->older_ms),
-                   .most = db_uint(what->most));
-}
-
-#define PAGE PURGE_PAGE
 #define CLOCKS_APART_S (5 * 60)
 /* How often a page that met a row lock or a deadlock is run again, and after which pause. */
 #define REPEATS 20
@@ -37,33 +26,31 @@ static db_answer store_purge_sessions(db *connection, const store_purge_what *wh
 /* One kind of rows. */
 struct kind {
     const char *what, *table;
-    db_answer (*page)(db *connection, const store_purge_what *what, const struct place *after);
+    db_answer (*page)(const struct purge *p, const struct place *after);
     /* Takes what "removed seen place ..." says; 0: it does not say that. */
     int (*take)(struct purge *p, const char *text, struct place *after, unsigned *seen);
 };
 
-static db_answer page_trades(db *connection, const store_purge_what *what,
-                             const struct place *after)
+static db_answer page_trades(const struct purge *p, const struct place *after)
 {
-    return SQL_RUN(connection, NULL, purge, .only_counts = db_int(what->only_counts),
-                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
+    return SQL_RUN(p->connection, NULL, purge, .only_counts = db_int(p->only_counts),
+                   .older_ms = db_int(p->older_ms), .most = db_uint(PURGE_PAGE),
                    .cust_no = db_text(after->trade.cust_no),
                    .serial_no = db_text(after->trade.serial_no),
                    .op_code = db_text(after->trade.op_code));
 }
 
-static db_answer page_mutexes(db *connection, const store_purge_what *what,
-                              const struct place *after)
+static db_answer page_mutexes(const struct purge *p, const struct place *after)
 {
-    return SQL_RUN(connection, NULL, purge_resources, .only_counts = db_int(what->only_counts),
-                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
+    return SQL_RUN(p->connection, NULL, purge_resources, .only_counts = db_int(p->only_counts),
+                   .older_ms = db_int(p->older_ms), .most = db_uint(PURGE_PAGE),
                    .after = db_text(after->name));
 }
 
-static db_answer page_rw(db *connection, const store_purge_what *what, const struct place *after)
+static db_answer page_rw(const struct purge *p, const struct place *after)
 {
-    return SQL_RUN(connection, NULL, purge_rw, .only_counts = db_int(what->only_counts),
-                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
+    return SQL_RUN(p->connection, NULL, purge_rw, .only_counts = db_int(p->only_counts),
+                   .older_ms = db_int(p->older_ms), .most = db_uint(PURGE_PAGE),
                    .after = db_text(after->name));
 }
 
@@ -83,31 +70,23 @@ int purge_take_trades(struct purge *p, const char *text, struct place *after, un
     return words >= 2;
 }
 
-static int take_names(struct purge *p, const char *text, struct place *after, unsigned *seen,
-                      unsigned *removed)
+static int take_locks(struct purge *p, const char *text, struct place *after, unsigned *seen)
 {
-    unsigned steps = 0;
-    const int words = sscanf(text, "%u %u %128s %u", removed, seen, after->name, &steps);
+    unsigned removed = 0, steps = 0;
+    const int words = sscanf(text, "%u %u %128s %u", &removed, seen, after->name, &steps);
 
-    p->done.resources += *removed;
+    p->done.resources += removed;
     p->done.looked_at += *seen;
     p->done.resource_steps += steps;
     return words >= 2;
 }
 
-static int take_mutexes(struct purge *p, const char *text, struct place *after, unsigned *seen)
-{
-    unsigned removed = 0;
-
-    return take_names(p, text, after, seen, &removed);
-}
-
 static int take_rw(struct purge *p, const char *text, struct place *after, unsigned *seen)
 {
-    unsigned removed = 0;
-    const int said = take_names(p, text, after, seen, &removed);
+    const uint64_t before = p->done.resources;
+    const int said = take_locks(p, text, after, seen);
 
-    p->done.rw_locks += removed;
+    p->done.rw_locks += p->done.resources - before;
     return said;
 }
 
@@ -149,7 +128,7 @@ static tl_status purge_page(struct purge *p, const struct kind *kind, struct pla
     tl_status status;
 
     do
-        status = read_status(p->connection, kind->page(p->connection, &p->page, after), "purging");
+        status = read_status(p->connection, kind->page(p, after), "purging");
     while (purge_may_repeat(status, &repeats));
     return status == TL_OK ? read_result(p, kind, after, seen) : status;
 }
@@ -159,9 +138,9 @@ static tl_status purge_kind(struct purge *p, const struct kind *kind)
     const uint64_t before = p->done.trades + p->done.resources;
     struct place after = {.trade = {.us = 0}};
     uint64_t looked_at = 0;
-    unsigned seen = PAGE;
+    unsigned seen = PURGE_PAGE;
 
-    while (seen == PAGE) {
+    while (seen == PURGE_PAGE) {
         TRY(purge_page(p, kind, &after, &seen));
         looked_at += seen;
         TRY(purge_tell(p, kind->what, kind->table, looked_at,
@@ -172,30 +151,34 @@ static tl_status purge_kind(struct purge *p, const struct kind *kind)
 
 static tl_status purge_session_page(struct purge *p, uint64_t *removed)
 {
+    const db_value older_ms = db_int(p->older_ms);
     RESULT result = DB_RESULT_INIT;
     unsigned repeats = 0;
     tl_status status;
 
     do
-        status = read_status(p->connection, store_purge_sessions(p->connection, &p->page),
-                             "purging sessions");
-    while (purge_may_repeat(status, &repeats));
-    if (status == TL_OK)
         status =
-            read_run(p->connection, &sql_purge_sessions_result, &result, "reading what was purged");
-    if (status == TL_OK)
-        *removed = db_get_uint(&result, 0, 0);
-    return status;
+            read_status(p->connection,
+                        p->only_counts ? SQL_RUN(p->connection, NULL, purge_sessions_count,
+                                                 .older_ms = older_ms)
+                                       : SQL_RUN(p->connection, NULL, purge_sessions,
+                                                 .older_ms = older_ms, .most = db_uint(PURGE_PAGE)),
+                        "purging sessions");
+    while (purge_may_repeat(status, &repeats));
+    TRY(status);
+    TRY(read_run(p->connection, &sql_purge_sessions_result, &result, "reading what was purged"));
+    *removed = db_get_uint(&result, 0, 0);
+    return TL_OK;
 }
 
 static tl_status purge_sessions(struct purge *p)
 {
-    uint64_t removed = PAGE;
+    uint64_t removed = PURGE_PAGE;
     int goes_on = 1;
 
     while (goes_on) {
         TRY(purge_session_page(p, &removed));
-        goes_on = removed == PAGE && !p->page.only_counts;
+        goes_on = removed == PURGE_PAGE && !p->only_counts;
         p->done.sessions += removed;
         TRY(purge_tell(p, "sessions", "", p->done.sessions, p->done.sessions));
     }
@@ -216,7 +199,7 @@ static tl_status look_for_old(struct purge *p, int *found)
             TRY(read_status(p->connection,
                             SQL_RUN(p->connection, &rows, purge_any,
                                     .op_code = db_text(operation.op_code),
-                                    .older_ms = db_int(p->page.older_ms)),
+                                    .older_ms = db_int(p->older_ms)),
                             "looking for old trades"));
     } while (rows.rows == 0 && operation.op_code[0] != '\0');
     *found = rows.rows > 0;
@@ -251,18 +234,17 @@ static tl_status purge_kinds(struct purge *p)
 {
     static const struct kind kinds[] = {
         {"lock rows", "trade_lock", page_trades, purge_take_trades},
-        {"mutexes", "", page_mutexes, take_mutexes},
+        {"mutexes", "", page_mutexes, take_locks},
         {"read-write locks", "", page_rw, take_rw},
     };
-    const int64_t older_ms = p->page.older_ms;
     uint64_t act_no = 0;
     int has_old = 0;
 
     TRY(compare_clocks(p->connection));
     if (p->archives)
         TRY(archive_check_server(&p->archive, p->connection, &p->server));
-    if (!p->page.only_counts)
-        TRY(act_purge_begin(p->connection, older_ms, p->archives, &act_no));
+    if (!p->only_counts)
+        TRY(act_purge_begin(p->connection, p->older_ms, p->archives, &act_no));
     if (p->options->progress != NULL)
         TRY(read_run(p->connection, &sql_metrics_tables, &p->tables,
                      "asking how large the tables are"));
@@ -270,9 +252,9 @@ static tl_status purge_kinds(struct purge *p)
     for (size_t i = has_old ? 0 : 1; i < sizeof kinds / sizeof kinds[0]; i++)
         TRY(i == 0 && p->archives ? purge_to_archive(p) : purge_kind(p, &kinds[i]));
     TRY(purge_sessions(p));
-    return p->page.only_counts ? TL_OK
-                               : act_purge_end(p->connection, older_ms,
-                                               p->archives ? &p->archive : NULL, act_no, &p->done);
+    return p->only_counts ? TL_OK
+                          : act_purge_end(p->connection, p->older_ms,
+                                          p->archives ? &p->archive : NULL, act_no, &p->done);
 }
 
 static int purge_all(void *context)
@@ -311,10 +293,8 @@ tl_status tl_purge(tl_client *client, const tl_purge_options *options, tl_purged
         return status;
     }
     p.connection = at.connection;
-    p.page = (store_purge_what){.only_counts = options->only_counts != 0,
-                                .older_ms = options->older_ms < PURGE_OLDEST_MS ? options->older_ms
-                                                                                : PURGE_OLDEST_MS,
-                                .most = PAGE};
+    p.only_counts = options->only_counts != 0;
+    p.older_ms = options->older_ms < PURGE_OLDEST_MS ? options->older_ms : PURGE_OLDEST_MS;
     status = read_and_show(purge_all, &p);
     db_result_free(&p.tables);
     archive_close(&p.archive);

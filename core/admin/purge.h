@@ -22,7 +22,8 @@ struct purge {
     tl_client *client;
     db *connection;
     const tl_purge_options *options;
-    store_purge_what page;
+    int only_counts; /* nothing is removed */
+    int64_t older_ms;
     tl_purged done;
     db_result tables;
     int archives; /* whether there is an archive to be written */

@@ -66,7 +66,7 @@ static tl_status read_page(struct purge *p, struct place *after, struct page *pa
     struct place next = *after;
 
     TRY(read_status(p->connection,
-                    SQL_RUN(p->connection, NULL, purge_named, .older_ms = db_int(p->page.older_ms),
+                    SQL_RUN(p->connection, NULL, purge_named, .older_ms = db_int(p->older_ms),
                             .most = db_uint(PURGE_PAGE), .cust_no = db_text(place->cust_no),
                             .serial_no = db_text(place->serial_no),
                             .op_code = db_text(place->op_code)),
@@ -203,7 +203,7 @@ static tl_status finish_set(struct purge *p, archive_writer *writer)
     uint64_t removed = 0;
     tl_status status;
 
-    manifest.older_ms = p->page.older_ms;
+    manifest.older_ms = p->older_ms;
     TRY(archive_finish(writer, &manifest));
     status = remove_set(p, manifest.set, &removed);
     p->archived.sets++;

@@ -1,14 +1,13 @@
 /* Reports: walks through trades page by page, and counts and sums them, or tells each.  Reads only. */
 #include "admin/list.h"
 #include "admin/shard_copies.h"
+#include "admin/sorted.h"
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "client/read.h"
 #include "store/bind.h"
 #include "store/record.h"
-
-#include "sql_text.h"
 
 #include <tradelock/admin/explain.h>
 #include <tradelock/admin/report.h>
@@ -43,30 +42,16 @@ struct report {
 /* --------------------------------------------------------------------- counting -- */
 
 /* What stands behind the end of a text is 0. */
-static int compare(const tl_report_row *a, const tl_report_row *b)
+static int compare(const void *left, const void *right)
 {
-    return memcmp(a, b, offsetof(tl_report_row, state) + sizeof a->state);
-}
+    const tl_report_row *a = left;
 
-/* Where the row is, or belongs. */
-static size_t find(const struct report *self, const tl_report_row *row)
-{
-    size_t from = 0, to = self->count;
-
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-
-        if (compare(&self->rows[middle], row) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return memcmp(a, right, offsetof(tl_report_row, state) + sizeof a->state);
 }
 
 static tl_status add(struct report *self, const tl_report_row *row)
 {
-    const size_t at = find(self, row);
+    const size_t at = sorted_place(row, self->rows, self->count, sizeof *row, compare);
     tl_report_row *there;
 
     if (!memory_room(&self->rows, self->count, sizeof *self->rows))

@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "admin/statements.h"
 #include "store/bind.h"
 #include "store/position.h"
 #include "transition/task.h"
@@ -25,12 +24,6 @@
 #include <tradelock/admin/restore.h>
 
 #include <string.h>
-
-typedef struct store_restore_half_of {
-    uint64_t number;
-    int confirms;
-    const char *actor, *reason;
-} store_restore_half_of;
 
 static db_answer store_restore_open(db *connection, const char *how, const char *actor,
                                     const char *reason)
@@ -280,9 +273,10 @@ tl_status tl_restore_missing(tl_client *client, uint64_t number, tl_missing_fn e
 /* ------------------------------------------------------------------- accepting -- */
 
 struct accepting {
-    store_restore_half_of half;
     tl_client *client;
-    char thread_no[TL_UUID_TEXT];
+    const char *actor, *reason;
+    uint64_t number; /* of the restore */
+    int confirms;
     uint64_t doubtful;
     tl_status status; /* the result of the transaction */
 };
@@ -294,8 +288,8 @@ static int judge(struct accepting *a, const db_result *row)
                db_get_uint(row, 0, COLUMN_restore_status_accepted_no);
     int proposed = !db_is_null(row, 0, COLUMN_restore_status_proposed_us);
 
-    a->half.number = db_get_uint(row, 0, COLUMN_restore_status_restore_no);
-    a->half.confirms = proposed;
+    a->number = db_get_uint(row, 0, COLUMN_restore_status_restore_no);
+    a->confirms = proposed;
     a->doubtful = db_get_uint(row, 0, COLUMN_restore_status_doubtful);
     if (!open) {
         a->status = error_set(TL_REFUSED, "no restore is declared or found, so there is "
@@ -319,14 +313,14 @@ static int judge(struct accepting *a, const db_result *row)
 static db_answer write_half(struct accepting *a, db *connection)
 {
     RESULT row = DB_RESULT_INIT;
-    db_answer answer = SQL_RUN(connection, NULL, restore_half, .number = db_uint(a->half.number),
-                               .half = db_text(a->half.confirms ? "confirmed" : "proposed"),
-                               .reason = db_text(a->half.reason), .actor = db_text(a->half.actor));
+    db_answer answer = SQL_RUN(connection, NULL, restore_half, .number = db_uint(a->number),
+                               .half = db_text(a->confirms ? "confirmed" : "proposed"),
+                               .reason = db_text(a->reason), .actor = db_text(a->actor));
 
-    if (answer == DB_DONE && a->half.confirms)
+    if (answer == DB_DONE && a->confirms)
         answer = SQL_RUN(connection, NULL, restore_carry_out,
                          .max_hold_ms = db_int(a->client->policy.max_hold_ms),
-                         .thread_no = db_text(a->thread_no));
+                         .thread_no = db_text(tl_thread_uuid()));
     if (answer == DB_DONE)
         answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
     if (answer == DB_DONE)
@@ -361,11 +355,10 @@ static db_answer read_half(task *t, db *connection)
     RESULT row = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
 
-    if (answer == DB_DONE &&
-        db_get_uint(&row, 0, COLUMN_restore_status_restore_no) == a->half.number &&
+    if (answer == DB_DONE && db_get_uint(&row, 0, COLUMN_restore_status_restore_no) == a->number &&
         db_get_int(&row, 0,
-                   a->half.confirms ? COLUMN_restore_status_own_confirmation
-                                    : COLUMN_restore_status_own_proposal)) {
+                   a->confirms ? COLUMN_restore_status_own_confirmation
+                               : COLUMN_restore_status_own_proposal)) {
         t->verdict = VERDICT_APPLIED;
         a->doubtful = db_get_uint(&row, 0, COLUMN_restore_status_doubtful);
     }
@@ -375,16 +368,15 @@ static db_answer read_half(task *t, db *connection)
 tl_status tl_restore_accept(tl_client *client, const char *actor, const char *reason,
                             uint64_t *doubtful)
 {
-    struct accepting a = {.half = {.actor = actor, .reason = reason}, .client = client};
+    struct accepting a = {.client = client, .actor = actor, .reason = reason};
     static const task_kind kind = {.run = run_half, .read = read_half, .judge = judge_refused};
     task t = {.kind = &kind, .name = "accepting the server", .context = &a};
 
-    text_copy(a.thread_no, sizeof a.thread_no, tl_thread_uuid());
     TRY(carry_out(client, &t, actor, reason));
     TRY(a.status);
     log_line(&client->logger, TL_ALARM, NULL, 0, "%s %s to accept this server: %s", actor,
-             a.half.confirms ? "agreed" : "proposed", reason);
-    if (!a.half.confirms)
+             a.confirms ? "agreed" : "proposed", reason);
+    if (!a.confirms)
         return error_set(TL_PARKED, "proposed; another operator, with an account of "
                                     "their own, must confirm");
     if (doubtful != NULL)

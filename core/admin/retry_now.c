@@ -4,6 +4,7 @@
  * lane is opened instead, due at once.
  */
 #include "admin/act.h"
+#include "admin/words.h"
 
 #include "client/read.h"
 
@@ -26,39 +27,23 @@ struct retry_now {
     uint64_t act_no, act_row; /* a row of an act, which says who and why; 0: an act of its own */
 };
 
-static tl_status check(const struct retry_now *r)
-{
-    if (r->actor == NULL || r->actor[0] == '\0')
-        return error_set(TL_INVALID, "an operator's decision needs a name");
-    if (strlen(r->actor) > 63)
-        return error_set(TL_INVALID, "the operator's name is longer than 63 bytes");
-    if (r->reason == NULL || r->reason[0] == '\0')
-        return error_set(TL_INVALID, "an operator's decision needs a reason");
-    if (strlen(r->reason) > TL_REMARK_MAX)
-        return error_set(TL_INVALID, "the reason is longer than %d bytes", TL_REMARK_MAX);
-    return read_check_words(r->actor, r->reason);
-}
-
 /* TL_OK: the lane is due.  TL_LOST: the rows are not as the operator saw them.  Else why not. */
 static tl_status run_step(const struct retry_now *r)
 {
-    char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
     step_task t = {.step = {.kind = STEP_OPERATOR_RETRY,
                             .cust_no = r->key->cust_no,
                             .serial_no = r->key->serial_no,
                             .op_code = r->key->op_code,
                             .retry_op = r->retry_op,
                             .held_fence = r->fence,
-                            .thread_no = thread_no,
+                            .thread_no = tl_thread_uuid(),
+                            .log_no = words_or_null(tl_log_uuid()),
                             .actor = r->actor,
                             .remark = r->reason,
                             .act_no = r->act_no,
                             .act_row = r->act_row,
                             .keep_claims = CLAIMS_KEEP}};
 
-    text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
-    text_copy(log_no, sizeof log_no, tl_log_uuid());
-    t.step.log_no = log_no[0] != '\0' ? log_no : NULL;
     random_token(t.step.token);
     task_run(r->client->engine, step_task_of(&t), r->client->config.commit_ms);
     switch (t.task.verdict) {
@@ -139,7 +124,7 @@ tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence, con
     error_clear();
     TRY(client_check(client));
     TRY(read_key(key, r.retry_op));
-    TRY(check(&r));
+    TRY(read_check_person(actor, reason));
     return retry(&r);
 }
 

@@ -12,7 +12,6 @@
 #include "admin/slot_end.h"
 
 #include "base/error.h"
-#include "client/read.h"
 
 #include <inttypes.h>
 #include <stdio.h>

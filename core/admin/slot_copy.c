@@ -7,10 +7,10 @@
  * names of columns; whose rows they touch is said by the names of customers.
  */
 #include "admin/slot_copy.h"
+#include "admin/words.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "client/read.h"
 #include "store/bind.h"
 
 #include <stdio.h>
@@ -177,22 +177,18 @@ static void make_unique(slot_customers *all)
 static tl_status read_customers_of(slot_customers *all, const slot_copy *copy,
                                    const struct slot_table *t, db *connection)
 {
-    struct text_buffer sql;
+    TEXT sql = {.size = 0};
     RESULT r = DB_RESULT_INIT;
-    tl_status status = TL_OK;
 
-    text_buffer_init(&sql);
     text_buffer_append_format(&sql, "%s%u", t->customers, copy->slot);
-    if (sql.failed)
-        status = no_memory();
-    else
-        status = db_error_status(
-            connection, db_run_text(connection, "customers of a slot", sql.data, sql.size, &r),
-            "looking for the customers of a slot");
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
-        status = add_customer(all, &r, row);
-    text_buffer_free(&sql);
-    return status;
+    TRY(sql.failed ? no_memory()
+                   : db_error_status(
+                         connection,
+                         db_run_text(connection, "customers of a slot", sql.data, sql.size, &r),
+                         "looking for the customers of a slot"));
+    for (size_t row = 0; row < r.rows; row++)
+        TRY(add_customer(all, &r, row));
+    return TL_OK;
 }
 
 tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, db *connection)
@@ -265,20 +261,15 @@ static tl_status statement_of(struct text_buffer *to, const char *begin, const s
 static tl_status read_rows(const struct slot_table *t, db *connection, const slot_customers *all,
                            size_t first, const char *end, db_result *rows)
 {
-    struct text_buffer sql;
-    tl_status status;
+    TEXT sql = {.size = 0};
 
-    text_buffer_init(&sql);
-    status = statement_of(&sql, t->read, all, first, end);
-    if (status == TL_OK)
-        status =
-            db_error_status(connection, db_run_text(connection, t->name, sql.data, sql.size, rows),
-                            "reading the rows of a slot");
-    text_buffer_free(&sql);
-    for (size_t row = 0; status == TL_OK && row < rows->rows; row++)
+    TRY(statement_of(&sql, t->read, all, first, end));
+    TRY(db_error_status(connection, db_run_text(connection, t->name, sql.data, sql.size, rows),
+                        "reading the rows of a slot"));
+    for (size_t row = 0; row < rows->rows; row++)
         if (db_is_null(rows, row, 0))
-            status = error_set(TL_REFUSED, "a row of table %s is too long to be moved", t->name);
-    return status;
+            return error_set(TL_REFUSED, "a row of table %s is too long to be moved", t->name);
+    return TL_OK;
 }
 
 /* The rows from *row on, as many as one statement takes. */
@@ -310,11 +301,10 @@ static const char *order_of(const struct slot_table *t)
 tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers *all, size_t first,
                          const slot_writing *writing)
 {
-    struct text_buffer sql;
+    TEXT sql = {.size = 0};
     RESULT rows = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
-    text_buffer_init(&sql);
     for (size_t i = 0; i < copy->count && status == TL_OK; i++) {
         const struct slot_table *t = &copy->tables[i];
         size_t row = 0;
@@ -330,7 +320,6 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
         else if (status != TL_REFUSED)
             status = error_prefix(status, "table %s", t->name);
     }
-    text_buffer_free(&sql);
     return status;
 }
 
@@ -349,21 +338,17 @@ static tl_status wipe_some(const struct slot_table *t, db *at, const struct text
 static tl_status wipe_table(const struct slot_table *t, db *at, const slot_customers *all,
                             size_t first, const slot_writing *writing)
 {
-    struct text_buffer sql;
+    TEXT sql = {.size = 0};
     char limit[32];
     uint64_t removed = SLOT_ROWS;
-    tl_status status;
 
-    text_buffer_init(&sql);
     snprintf(limit, sizeof limit, " LIMIT %d", SLOT_ROWS);
-    status = statement_of(&sql, t->remove, all, first, limit);
-    while (status == TL_OK && removed == SLOT_ROWS) {
-        status = writing->begin(writing->context);
-        if (status == TL_OK)
-            status = writing->end(writing->context, wipe_some(t, at, &sql, &removed));
+    TRY(statement_of(&sql, t->remove, all, first, limit));
+    while (removed == SLOT_ROWS) {
+        TRY(writing->begin(writing->context));
+        TRY(writing->end(writing->context, wipe_some(t, at, &sql, &removed)));
     }
-    text_buffer_free(&sql);
-    return status;
+    return TL_OK;
 }
 
 tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first,
@@ -378,19 +363,15 @@ tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, siz
 
 static tl_status count_table(struct slot_table *t, db *at, const slot_customers *all, size_t first)
 {
-    struct text_buffer sql;
+    TEXT sql = {.size = 0};
     RESULT r = DB_RESULT_INIT;
-    tl_status status;
 
-    text_buffer_init(&sql);
-    status = statement_of(&sql, t->counting, all, first, "");
-    if (status == TL_OK)
-        status = db_error_status(at, db_run_text(at, t->name, sql.data, sql.size, &r),
-                                 "counting the rows of a slot");
-    if (status == TL_OK && r.rows == 1)
+    TRY(statement_of(&sql, t->counting, all, first, ""));
+    TRY(db_error_status(at, db_run_text(at, t->name, sql.data, sql.size, &r),
+                        "counting the rows of a slot"));
+    if (r.rows == 1)
         t->rows += db_get_uint(&r, 0, 0);
-    text_buffer_free(&sql);
-    return status;
+    return TL_OK;
 }
 
 tl_status slot_copy_count(slot_copy *copy, db *at, const slot_customers *all)

@@ -8,6 +8,7 @@
  * rule of slots, and one process at a time moves a slot.
  */
 #include "admin/slot_end.h"
+#include "admin/words.h"
 
 #include "base/error.h"
 #include "base/random.h"
@@ -22,9 +23,9 @@
 #include <stdio.h>
 #include <string.h>
 
-db_value slot_token_value(const store_slot *s)
+db_value slot_token_value(const unsigned char *token)
 {
-    return s->token != NULL ? db_bytes(s->token, STORE_SLOT_TOKEN) : db_null();
+    return token != NULL ? db_bytes(token, STORE_SLOT_TOKEN) : db_null();
 }
 
 _Static_assert(RANDOM_TOKEN == STORE_SLOT_TOKEN, "a token is one");
@@ -128,10 +129,6 @@ tl_status slot_lost(const struct move *m)
 
 tl_status slot_turn(struct move *m, struct end *at, const struct slot *was, const store_slot *to)
 {
-    const store_slot before = {.state = was->state,
-                               .version = was->version,
-                               .sealed = was->sealed,
-                               .token = was->has_token ? was->token : NULL};
     RESULT r = DB_RESULT_INIT;
 
     TRY(end_status(at,
@@ -139,10 +136,10 @@ tl_status slot_turn(struct move *m, struct end *at, const struct slot *was, cons
                            .state = db_text(to->state), .sealed = db_int(to->sealed),
                            .version = db_uint(to->version), .other = db_text(to->other),
                            .tables = db_text(to->tables), .taking = db_text(to->taking),
-                           .token = slot_token_value(to), .reason = db_text(m->said->reason),
-                           .was = db_text(before.state), .was_sealed = db_int(before.sealed),
-                           .was_version = db_uint(before.version),
-                           .was_token = slot_token_value(&before)),
+                           .token = slot_token_value(to->token), .reason = db_text(m->said->reason),
+                           .was = db_text(was->state), .was_sealed = db_int(was->sealed),
+                           .was_version = db_uint(was->version),
+                           .was_token = slot_token_value(was->has_token ? was->token : NULL)),
                    "changing the slot"));
     if (r.affected != 1)
         return slot_lost(m);
@@ -178,15 +175,13 @@ int slot_may_come_still(const struct move *m, const struct slot *owner, const st
 store_act slot_act(const struct move *m, const char *what, const char *more,
                    char said[SLOT_ACT_SAID])
 {
-    const char *log_no = tl_log_uuid();
-
     snprintf(said, SLOT_ACT_SAID, "slot %u from %s to %s%s", m->said->slot, m->from.shard,
              m->to.shard, more);
     return (store_act){.what = what,
                        .said = said,
                        .reason = m->said->reason,
                        .actor = m->said->actor,
-                       .log_no = log_no[0] != '\0' ? log_no : NULL};
+                       .log_no = words_or_null(tl_log_uuid())};
 }
 
 tl_status slot_note_that(struct move *m, struct end *at, const char *what, const char *more)

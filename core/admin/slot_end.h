@@ -127,6 +127,6 @@ tl_status slot_ask_version(struct move *m, uint64_t *version);
 tl_status slot_note_at_owner(struct move *m, const char *what);
 
 /* The token of a slot as a value; NULL: none. */
-db_value slot_token_value(const store_slot *s);
+db_value slot_token_value(const unsigned char *token);
 
 #endif

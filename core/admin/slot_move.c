@@ -44,7 +44,6 @@
 #include "admin/slot_stale.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "client/read.h"
 #include "store/bind.h"
 
 #include <stdio.h>
@@ -140,7 +139,7 @@ static tl_status make_arriving(struct move *m, const struct slot *source, int is
         return end_status(&m->to,
                           SQL_RUN(m->to.connection, NULL, slot_make, .slot = db_uint(m->said->slot),
                                   .version = db_uint(to.version), .other = db_text(to.other),
-                                  .tables = db_text(to.tables), .token = slot_token_value(&to),
+                                  .tables = db_text(to.tables), .token = slot_token_value(to.token),
                                   .reason = db_text(m->said->reason)),
                           "making the slot");
     }

@@ -10,7 +10,6 @@
 #include "admin/slot_stale.h"
 
 #include "base/error.h"
-#include "client/read.h"
 #include "store/bind.h"
 
 #include <stdio.h>

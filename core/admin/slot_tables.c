@@ -1,6 +1,5 @@
 #include "admin/slot_tables.h"
 
-#include "client/read.h"
 #include "base/error.h"
 #include "base/text.h"
 

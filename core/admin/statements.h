@@ -35,12 +35,6 @@ typedef struct store_list_place {
     char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1];
 } store_list_place;
 
-typedef struct store_list_page {
-    const store_list_filter *filter;
-    const store_list_place *after;
-    unsigned most;
-} store_list_page;
-
 /* Serial numbers from one to another. */
 typedef struct store_serials {
     const char *first, *last;
@@ -55,13 +49,6 @@ db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t fir
 
 /* Of that result; 0: the table is not in it. */
 uint64_t table_rows(const db_result *tables, const char *table);
-
-/* What a page of a purge is to do. */
-typedef struct store_purge_what {
-    int only_counts; /* nothing is removed */
-    int64_t older_ms;
-    unsigned most;
-} store_purge_what;
 
 /* What a slot is, or is to become.  NULL: none. */
 #define STORE_SLOT_TOKEN 16

@@ -1,4 +1,4 @@
-/* Moments, spans and quoted words, as text.  Touches no state. */
+/* Moments, spans, quoted words and bytes, as text.  Touches no state. */
 #include "admin/words.h"
 
 #include <tradelock/admin/explain.h>
@@ -128,6 +128,37 @@ const char *words_when(char to[2 * WORDS], int64_t now_us, int64_t us)
         snprintf(to, 2 * WORDS, "%s (in %s)", moment,
                  tl_span_text(span, us - now_us, TL_SPAN_WORDS));
     return to;
+}
+
+const char *words_or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int words_hex_byte(const char *text)
+{
+    const int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
+
+    return low < 0 ? -1 : high << 4 | low;
+}
+
+int words_from_hex(void *to, size_t size, const char *text)
+{
+    unsigned char *bytes = to;
+
+    for (size_t i = 0; i < size; i++, text += 2) {
+        const int byte = words_hex_byte(text);
+
+        if (byte < 0)
+            return 0;
+        bytes[i] = (unsigned char)byte;
+    }
+    return *text == '\0';
 }
 
 size_t tl_shell_quote(char *to, size_t space, const char *text)
