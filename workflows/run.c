@@ -19,81 +19,66 @@
 
 /* ---------------------------------------------------------------- the answer -- */
 
-static void fill_from_view(tl_answer *answer, const tl_view *view)
+/* Another caller asked for this key with other contents; what became of that is not shown here. */
+static void hide_outcome(tl_view *view)
 {
-    answer->view = view;
-    if (view->status != ' ')
-        answer->epoch = view->epoch;
-    /* Another caller asked for this key with other contents; what became of that is not shown
-     * here. */
-    if (view->status == ' ' || answer->status == TL_MISMATCH)
-        return;
-    answer->proof = (tl_proof)view->proof;
-    answer->retryable = view->retryable;
-    if (view->next_run_us > view->now_us)
-        answer->next_look_ms = (view->next_run_us - view->now_us) / 1000;
-    memcpy(answer->channel_key, view->channel_key, sizeof answer->channel_key);
-    memcpy(answer->channel_ref, view->channel_ref, sizeof answer->channel_ref);
-    memcpy(answer->remark, view->remark, sizeof answer->remark);
-    memcpy(answer->parked, view->parked, sizeof answer->parked);
-    if (answer->status != TL_ALREADY_DONE)
-        return;
-    answer->result = view->result;
-    answer->result_size = view->result_size;
+    view->channel_key[0] = view->channel_ref[0] = view->remark[0] = view->parked[0] = '\0';
+    view->proof = TL_PROOF_NONE;
+    view->retryable = 0;
+    view->next_run_us = 0;
+    view->payload = view->result = NULL;
+    view->payload_size = view->result_size = 0;
 }
 
-/* Fills in what this call itself learned, which is newer than the view of the ask. */
-static void fill_from_attempt(tl_answer *answer, const struct tl_run *run)
+/* What this call learned is newer than the row, and stays where its ending is not known. */
+static void show_reply(tl_view *view, const tl_reply *reply, tl_status status)
 {
-    const attempt *a = &run->attempt;
-    const ending *e = &run->ending;
-
-    answer->own = 1;
-    answer->epoch = a->seen.epoch;
-    memcpy(answer->channel_key, a->channel_key, sizeof answer->channel_key);
-    if (a->reply.channel_ref[0] != '\0')
-        memcpy(answer->channel_ref, a->reply.channel_ref, sizeof answer->channel_ref);
-    if (a->reply.remark[0] != '\0')
-        memcpy(answer->remark, a->reply.remark, sizeof answer->remark);
-    answer->proof = TL_PROOF_NONE;
-    answer->retryable = 0;
-    answer->next_look_ms = 0;
-    if (answer->status == TL_SUCCEEDED) {
-        answer->result = a->reply.result;
-        answer->result_size = a->reply.result_size;
-    } else if (answer->status == TL_FAILED) {
-        answer->proof = e->what.proof;
-        answer->retryable = e->what.retryable;
-    } else {
-        answer->next_look_ms = e->what.next_run_ms;
-    }
+    if (reply->channel_ref[0] != '\0')
+        memcpy(view->channel_ref, reply->channel_ref, sizeof view->channel_ref);
+    if (reply->remark[0] != '\0')
+        memcpy(view->remark, reply->remark, sizeof view->remark);
+    if (status != TL_SUCCEEDED)
+        return;
+    view->result = reply->result;
+    view->result_size = reply->result_size;
 }
 
 /* prepare remarked it; or a statement refused, and the sentence is its reason. */
-static void say_why_refused(tl_answer *answer, tl_reply *reply)
+static void say_why_refused(tl_view *view, tl_reply *reply)
 {
     if (reply->remark[0] == '\0')
         tl_reply_remark(reply, "%s", tl_error_message());
-    memcpy(answer->remark, reply->remark, sizeof answer->remark);
+    memcpy(view->remark, reply->remark, sizeof view->remark);
+}
+
+static int64_t next_look_ms(const struct tl_run *run, const tl_view *view, tl_status status)
+{
+    if (status == TL_OVERLOADED)
+        return tl_lock_come_again_ms(run->lock);
+    if (run->paid)
+        return run->ending.what.next_run_ms;
+    return view->next_run_us > view->now_us ? (view->next_run_us - view->now_us) / 1000 : 0;
 }
 
 tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status)
 {
+    tl_view *view = &answer->view;
+
     answer->status = status;
     answer->run = run;
-    answer->own = 0;
-    if (run->lock != NULL)
-        fill_from_view(answer, tl_lock_view(run->lock));
-    if (answer->view != NULL && strcmp(answer->view->channel, run->workflow->channel) != 0)
-        answer->retryable = 0; /* it stays with its channel */
+    answer->own = run->paid;
+    *view = *tl_lock_view(run->lock);
+    if (strcmp(view->channel, run->workflow->channel) != 0)
+        view->retryable = 0; /* it stays with its channel */
+    if (status == TL_MISMATCH)
+        hide_outcome(view);
     if (run->paid)
-        fill_from_attempt(answer, run);
+        show_reply(view, &run->attempt.reply, status);
     if (status == TL_SUCCEEDED)
         workflow_call_begins(); /* clears the sentence of an earlier try */
-    if (status == TL_OVERLOADED)
-        answer->next_look_ms = tl_lock_come_again_ms(run->lock);
     if (status == TL_REFUSED)
-        say_why_refused(answer, &run->attempt.reply);
+        say_why_refused(view, &run->attempt.reply);
+    answer->next_look_ms = next_look_ms(run, view, status);
     return status;
 }
 

@@ -26,8 +26,7 @@ enum kind {
     ARRAY,   /* unsigned char []; their size is a field, or all */
     POINTER,
     MEMBER, /* a struct */
-    LIST,   /* a pointer to structs, and how many they are */
-    ROW     /* a pointer to one struct, or NULL */
+    LIST    /* a pointer to structs, and how many they are */
 };
 
 struct field {
@@ -70,8 +69,6 @@ struct type {
     ENTRY(type, member, _Generic(M(type, member), tl_##of: MEMBER), 0, "tl_" #of)
 #define LISTED(type, member, count, of)                                                            \
     ENTRY(type, member, _Generic(M(type, member), const tl_##of *: LIST), AT(type, count), "tl_" #of)
-#define POINTED(type, member, of)                                                                  \
-    ENTRY(type, member, _Generic(M(type, member), const tl_##of *: ROW), 0, "tl_" #of)
 
 static const struct field of_key[] = {
     F(key, serial_no), F(key, cust_no), F(key, op_code),
@@ -136,9 +133,7 @@ static const struct field of_view[] = {
     F(view, batch), F(view, traceparent), F(view, label),
 };
 static const struct field of_answer[] = {
-    F(answer, status), F(answer, own), F(answer, epoch), F(answer, proof), F(answer, retryable),
-    F(answer, next_look_ms), F(answer, channel_key), F(answer, channel_ref), F(answer, remark),
-    F(answer, parked), SIZED(answer, result), POINTED(answer, view, view),
+    F(answer, status), F(answer, own), F(answer, next_look_ms), INSIDE(answer, view, view),
 };
 static const struct field of_trade[] = {
     F(trade, status), F(trade, serial_no), F(trade, cust_no), F(trade, op_code), F(trade, epoch),
@@ -433,13 +428,6 @@ static tl_status find(struct place *place, const struct type *type, char *in, co
             status = find_element(place, &name);
         if (status != TL_OK || *name == '\0')
             return status;
-        if (place->kind == ROW) {
-            memcpy(&place->at, place->at, sizeof(char *));
-            if (place->at == NULL)
-                return tl_error_report(TL_NOT_FOUND, "%s.%s is NULL", type->name,
-                                       place->field->name);
-            place->kind = MEMBER;
-        }
         if (place->kind != MEMBER || *name++ != '.')
             return tl_error_report(TL_INVALID, "%s.%s has no fields, so nothing follows its name",
                                    type->name, place->field->name);
@@ -581,7 +569,7 @@ tl_status tl_struct_bytes(const char *type, const void *of, const char *field, c
     if (place.kind <= LETTER)
         return wrong_kind(&place);
     at = place.at;
-    if (place.kind == TEXT || place.kind == BYTES || place.kind == POINTER || place.kind == ROW)
+    if (place.kind == TEXT || place.kind == BYTES || place.kind == POINTER)
         memcpy(&at, place.at, sizeof at);
     if (at == NULL || place.kind == POINTER)
         found = 0;
@@ -589,8 +577,6 @@ tl_status tl_struct_bytes(const char *type, const void *of, const char *field, c
         found = strnlen(at, place.kind == TEXT ? SIZE_MAX : place.size);
     else if (place.field->count_at > 0 && place.kind != MEMBER)
         memcpy(&found, place.in + place.field->count_at, sizeof found);
-    else if (place.kind == ROW)
-        found = find_type(place.field->of)->size;
     else
         found = place.kind == BYTES ? TL_FINGERPRINT : place.size;
     *bytes = at;

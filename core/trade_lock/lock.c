@@ -68,8 +68,12 @@ const char *lock_row_op(const tl_lock *lock)
 
 const tl_view *tl_lock_view(const tl_lock *lock)
 {
-    static const tl_view nothing = {
-        .version = TL_VIEW_VERSION, .lane = 'S', .status = ' ', .holder_silent_ms = -1};
+    static const tl_view nothing = {.version = TL_VIEW_VERSION,
+                                    .lane = 'S',
+                                    .status = ' ',
+                                    .retry_status = ' ',
+                                    .proof = TL_PROOF_NONE,
+                                    .holder_silent_ms = -1};
 
     return lock != NULL ? &lock->view : &nothing;
 }

@@ -146,11 +146,11 @@ TEST(test_the_customer_does_not_hear_the_reason)
     operators_decide_together("R1", "failed");
     assert_int_equal(is_on_row("R1", "cancel_tried"), 0);
     assert_status(house_run(&operators.h, "R1", "C1", 100, 0, &answer), TL_IN_DOUBT);
-    assert_null(strstr(answer.remark, "letter"));
+    assert_null(strstr(answer.view.remark, "letter"));
     tl_answer_clear(&answer);
     house_work(&operators.h, 1, 20000);
     assert_status(house_run(&operators.h, "R1", "C1", 100, 0, &answer), TL_FAILED);
-    assert_string_equal(answer.remark, "decided by two operators");
+    assert_string_equal(answer.view.remark, "decided by two operators");
     tl_answer_clear(&answer);
 }
 

@@ -193,7 +193,7 @@ void test_double_tap()
     EXPECT(paid == 1 && bank.sends.size() == 1 && bank.sends.begin()->second == 1);
     tradelock::answer again = pay(workflows, of, "TAP");
     EXPECT(again.status() == TL_ALREADY_DONE && again.paid());
-    EXPECT(again.result() == "1 EUR" && again->channel_ref == "R-" + of);
+    EXPECT(again.result() == "1 EUR" && again->view.channel_ref == "R-" + of);
     EXPECT(std::string(again.name()) == "TL_ALREADY_DONE" && !again->own);
     EXPECT(booked(of) == 1);
     // Other contents under the same key.
@@ -507,7 +507,7 @@ void test_books_throw()
     workflows.add(flow);
     tradelock::answer answer = pay(workflows, refused, "BOOKED");
     EXPECT(answer.status() == TL_REFUSED && answer.not_paid());
-    EXPECT(std::string(answer->remark) == "too little money");
+    EXPECT(std::string(answer->view.remark) == "too little money");
     answer = pay(workflows, broken, "BOOKED");
     EXPECT(answer.status() == TL_CALLBACK_FAILED);
     EXPECT(std::string(answer.message()).find("the callback threw: no idea") != std::string::npos);
@@ -682,7 +682,7 @@ void test_moved()
     tradelock::answer moved = std::move(answer);
     EXPECT(moved.status() == TL_SUCCEEDED && moved.result() == "1 EUR");
     EXPECT(answer.status() == TL_WRONG_STATE && !answer.paid() && !answer.not_paid());
-    EXPECT(answer.result().empty() && answer->view == nullptr && answer.message()[0] == '\0');
+    EXPECT(answer.result().empty() && answer->view.epoch == 0 && answer.message()[0] == '\0');
     EXPECT(workflows.settle(answer) == TL_WRONG_STATE && workflows.settle(moved) == TL_WRONG_STATE);
     /* There was nothing to settle: it is paid as before. */
     EXPECT(moved.paid() && !moved.not_paid() && moved.status() == TL_SUCCEEDED);
@@ -1122,7 +1122,7 @@ void test_fleet()
         is_lost = false;
         request.key.serial_no = of;
         tradelock::answer answer = workflows->run(request);
-        EXPECT(answer.paid() && answer->channel_ref == gone(i == 0 ? "a" : "b"));
+        EXPECT(answer.paid() && answer->view.channel_ref == gone(i == 0 ? "a" : "b"));
         EXPECT(workflows->settle(answer) == TL_WRONG_STATE && answer.paid());
         EXPECT(workflows->look({of, cust, "SHARDED"}).paid() && rows_of(ledger + of + "'") == 1);
         EXPECT(workflows->look({doubtful, cust, "SHARDED"}).status() == TL_IN_DOUBT);

@@ -218,7 +218,7 @@ static void check_answer(tl_status status, tl_status final, const tl_answer *ans
     CHECK(sent == 0 || status == final, "sent, and then %s", tl_status_name(status));
     CHECK(sent > 0 || status == TL_NO_MEMORY, "not sent, and %s", tl_status_name(status));
     CHECK(status != TL_SUCCEEDED ||
-              (answer->own && answer->result_size == 4 && status_now() == 'Y'),
+              (answer->own && answer->view.result_size == 4 && status_now() == 'Y'),
           "succeeded, and the answer is not whole");
 }
 

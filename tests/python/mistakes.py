@@ -12,7 +12,7 @@ import sys
 import threading
 
 import tradelock
-from tradelock import (Channel, Client, Error, Execute, FormerChannel, Query, Record, Refused, Status,
+from tradelock import (Channel, Client, Error, Execute, FormerChannel, Query, Refused, State, Status,
                        Workflow)
 from tradelock import _tradelock
 
@@ -119,8 +119,8 @@ def handlers(client, lines):
     paid = run("PAID", b"(reply.ref('R1'), reply.result(b'\\0r'), Execute.SUCCEEDED)[-1]")
     assert paid.status == Status.SUCCEEDED and paid.paid and not paid.not_paid, paid
     assert paid.own == 1 and paid.channel_ref == "R1" and paid.result == b"\0r", paid
-    assert paid.view.status == "Y" and paid.view.thread_no == tradelock.thread_uuid(), paid.view
-    assert run("PAID", paid.view.payload or
+    assert paid.state == State.SUCCEEDED and paid.thread_no == tradelock.thread_uuid(), paid
+    assert run("PAID", paid.payload or
                b"(reply.ref('R1'), reply.result(b'\\0r'), Execute.SUCCEEDED)[-1]").paid
     attempt, reply = told.kept
     assert attempt.amount_minor == 7 and attempt.left_ms() >= 0
@@ -283,7 +283,7 @@ def closing(config, client):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     leave.set()
     thread.join()
-    assert isinstance(answers[0].view, Record) and answers[0].status == Status.QUEUED, answers
+    assert answers[0].state == State.QUEUED and answers[0].status == Status.QUEUED, answers
     leaving(client)
     worker = client.worker(threads=1)
     assert isinstance(worker.check().status, Status)

@@ -177,7 +177,7 @@ void payout_expect(house *self, const tl_request *request, tl_status expected, c
 
     assert_status(tl_workflow_run(self->workflows, request, &answer), expected);
     if (remark != NULL)
-        assert_string_equal(answer.remark, remark);
+        assert_string_equal(answer.view.remark, remark);
     tl_answer_clear(&answer);
 }
 

@@ -441,6 +441,7 @@ TEST(an_ending_is_settled_with_its_rows)
     script.dies = own;
     assert_status(tl_workflow_run(self.workflows, &request, &answer), TL_UNKNOWN);
     assert_true(answer.own);
+    assert_string_equal(answer.view.channel_ref, "W1"); /* heard, and not on the row yet */
     server_restart(own);
     end_ms = now_ms() + PATIENCE_MS;
     do {

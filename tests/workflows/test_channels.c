@@ -301,7 +301,7 @@ TEST_IN(a_failure_is_not_tried_anew_elsewhere, open_banks, close_banks)
     work_until(IS("W1", "F"));
     begin(B(WITHDRAW_IDEMPOTENT), NULL);
     assert_status(release_pay(&now, "W1", "C1", 100, 1, &answer), TL_FAILED);
-    assert_int_equal(answer.retryable, 0);
+    assert_int_equal(answer.view.retryable, 0);
     tl_answer_clear(&answer);
     assert_int_equal(all_requests(&other), 0);
     database_expect(self.sql, 1, "SELECT epoch FROM trade_lock WHERE lane = 'S'");

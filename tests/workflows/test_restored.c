@@ -73,7 +73,7 @@ TEST_IN(a_decline_is_no_failure_yet, open_window, close_house)
     request.payload = "x";
     request.payload_size = 1;
     assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_IN_DOUBT);
-    assert_non_null(strstr(answer.remark, "closed account; not failed yet"));
+    assert_non_null(strstr(answer.view.remark, "closed account; not failed yet"));
     tl_answer_clear(&answer);
     house_row(self, "W1", "P 1 1 -");
     /* As a remark: it may have been one of two sends. */

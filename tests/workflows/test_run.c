@@ -55,18 +55,18 @@ static void pays_once_and_answers_from_the_row(void **state)
 
     assert_status(house_run(self, "W1", "C1", 100, 0, &first), TL_SUCCEEDED);
     assert_true(first.own);
-    assert_int_equal(first.epoch, 1);
-    assert_int_equal(strlen(first.channel_key), 40);
-    assert_true(strlen(first.channel_ref) > 0);
-    snprintf(expected, sizeof expected, "{\"channel_ref\":\"%s\"}", first.channel_ref);
-    assert_int_equal(first.result_size, strlen(expected));
-    assert_memory_equal(first.result, expected, first.result_size);
+    assert_int_equal(first.view.epoch, 1);
+    assert_int_equal(strlen(first.view.channel_key), 40);
+    assert_true(strlen(first.view.channel_ref) > 0);
+    snprintf(expected, sizeof expected, "{\"channel_ref\":\"%s\"}", first.view.channel_ref);
+    assert_int_equal(first.view.result_size, strlen(expected));
+    assert_memory_equal(first.view.result, expected, first.view.result_size);
 
     assert_status(house_run(self, "W1", "C1", 100, 0, &second), TL_ALREADY_DONE);
     assert_false(second.own);
-    assert_string_equal(second.channel_ref, first.channel_ref);
-    assert_int_equal(second.result_size, first.result_size);
-    assert_memory_equal(second.result, expected, second.result_size);
+    assert_string_equal(second.view.channel_ref, first.view.channel_ref);
+    assert_int_equal(second.view.result_size, first.view.result_size);
+    assert_memory_equal(second.view.result, expected, second.view.result_size);
     house_row(self, "W1", "Y 1 1 -");
     house_balance(self, "C1", "900 0");
     house_books(self, 1);
@@ -82,9 +82,9 @@ static void a_mismatch_learns_nothing(void **state)
 
     house_expect(self, "W1", "C1", 100, TL_SUCCEEDED);
     assert_status(house_run(self, "W1", "C1", 101, 0, &answer), TL_MISMATCH);
-    assert_null(answer.result);
-    assert_string_equal(answer.channel_ref, "");
-    assert_string_equal(answer.remark, "");
+    assert_null(answer.view.result);
+    assert_string_equal(answer.view.channel_ref, "");
+    assert_string_equal(answer.view.remark, "");
     tl_answer_clear(&answer);
     house_books(self, 1);
 }
@@ -95,7 +95,7 @@ static void a_refusal_leaves_no_row(void **state)
     tl_answer answer = TL_ANSWER_INIT;
 
     assert_status(house_run(self, "W1", "C1", 1001, 0, &answer), TL_REFUSED);
-    assert_non_null(strstr(answer.remark, "too little money"));
+    assert_non_null(strstr(answer.view.remark, "too little money"));
     assert_false(answer.own);
     tl_answer_clear(&answer);
     house_row(self, "W1", "none");
@@ -114,16 +114,16 @@ static void a_decline_is_a_proven_failure(void **state)
     house_rule(self, "{\"kind\":\"decline\",\"code\":\"51\",\"reason\":\"closed\"}");
     assert_status(house_run(self, "W1", "C1", 100, 0, &answer), TL_FAILED);
     assert_true(answer.own);
-    assert_int_equal(answer.proof, TL_PROOF_DECLINED);
-    assert_false(answer.retryable);
-    assert_string_equal(answer.remark, "51: closed");
+    assert_int_equal(answer.view.proof, TL_PROOF_DECLINED);
+    assert_false(answer.view.retryable);
+    assert_string_equal(answer.view.remark, "51: closed");
     tl_answer_clear(&answer);
     house_row(self, "W1", "F 1 1 D");
     house_balance(self, "C1", "1000 0");
 
     assert_status(house_run(self, "W1", "C1", 100, 0, &answer), TL_FAILED);
     assert_false(answer.own);
-    assert_int_equal(answer.proof, TL_PROOF_DECLINED);
+    assert_int_equal(answer.view.proof, TL_PROOF_DECLINED);
     tl_answer_clear(&answer);
     /* A decline for good is not tried anew. */
     assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_FAILED);
@@ -359,14 +359,14 @@ static void a_cancelled_payment_is_tried_anew(void **state)
 
     /* Without being told to, nothing is tried anew; with a wrong epoch neither. */
     assert_status(house_run(self, "W1", "C1", 100, 0, &answer), TL_FAILED);
-    assert_true(answer.retryable);
-    assert_int_equal(answer.epoch, 1);
+    assert_true(answer.view.retryable);
+    assert_int_equal(answer.view.epoch, 1);
     tl_answer_clear(&answer);
     assert_status(house_run(self, "W1", "C1", 100, 2, &answer), TL_FAILED);
     tl_answer_clear(&answer);
     assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_SUCCEEDED);
-    assert_int_equal(answer.epoch, 2);
-    assert_string_not_equal(answer.channel_key, first);
+    assert_int_equal(answer.view.epoch, 2);
+    assert_string_not_equal(answer.view.channel_key, first);
     tl_answer_clear(&answer);
     house_row(self, "W1", "Y 2 1 -");
     house_balance(self, "C1", "900 0");
@@ -506,7 +506,7 @@ static void expect_not_anew(house *self, const char *change, const char *key)
     assert_int_equal(pthread_join(thread, NULL), 0);
     self->wait_ms = 0;
     assert_status(run.status, TL_FAILED);
-    assert_true(run.answer.retryable);
+    assert_true(run.answer.view.retryable);
     assert_false(run.answer.own);
     tl_answer_clear(&run.answer);
     assert_int_equal(sim_stat(&self->sim, "payments"), 1);
@@ -678,7 +678,7 @@ static void *wait_for_trade(void *context)
     request.payload_size = strlen(self->payload);
     request.wait_ms = 2000;
     self->status = tl_workflow_run(self->house->workflows, &request, &answer);
-    snprintf(self->holder, sizeof self->holder, "%s", answer.view->holder);
+    snprintf(self->holder, sizeof self->holder, "%s", answer.view.holder);
     tl_answer_clear(&answer);
     return NULL;
 }

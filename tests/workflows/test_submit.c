@@ -191,11 +191,11 @@ TEST_IN(each_answer_leaves_what_a_call_leaves, patient_house, payout_house_close
         payout_entries(self, submitted.is, cases[i].entries);
         assert_int_equal(of.completed, 2);
         assert_int_equal(of.answer.own, answer.own);
-        assert_int_equal(of.answer.epoch, answer.epoch);
-        assert_int_equal(of.answer.proof, answer.proof);
-        assert_int_equal(of.answer.retryable, answer.retryable);
+        assert_int_equal(of.answer.view.epoch, answer.view.epoch);
+        assert_int_equal(of.answer.view.proof, answer.view.proof);
+        assert_int_equal(of.answer.view.retryable, answer.view.retryable);
         assert_true((of.answer.next_look_ms > 0) == (answer.next_look_ms > 0));
-        assert_string_equal(of.answer.channel_ref, submitted.is);
+        assert_string_equal(of.answer.view.channel_ref, submitted.is);
         assert_string_equal(tl_answer_sentence(&of.answer), "");
         tl_answer_clear(&of.answer);
         tl_answer_clear(&answer);
@@ -224,14 +224,14 @@ TEST_IN(a_refusal_says_why, patient_house, payout_house_close)
     one of;
 
     pay(self, &of, "W1", 1001, TL_REFUSED);
-    assert_string_equal(of.answer.remark, "too little money");
+    assert_string_equal(of.answer.view.remark, "too little money");
     assert_string_equal(tl_answer_sentence(&of.answer), "too little money");
     assert_int_equal(of.completed, 1);
     tl_answer_clear(&of.answer);
     script.answer[AT_P] = TL_REFUSED;
     script.remark = "closed today";
     pay(self, &of, "W1", 100, TL_REFUSED);
-    assert_string_equal(of.answer.remark, "closed today");
+    assert_string_equal(of.answer.view.remark, "closed today");
     tl_answer_clear(&of.answer);
     payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
     for (size_t i = 0; i < PAYOUT_BAD_LINES; i++) {
@@ -366,7 +366,7 @@ TEST_IN(too_late_to_send, payout_house, payout_house_close)
                   TL_WRONG_STATE);
     assert_int_equal(atomic_load(&script.sent), 0);
     if (of.said == TL_QUEUED) {
-        assert_non_null(strstr(of.answer.remark, "not sent"));
+        assert_non_null(strstr(of.answer.view.remark, "not sent"));
         house_row_of(self, "W1", "SHORT", "P 0");
     }
     tl_answer_clear(&of.answer);

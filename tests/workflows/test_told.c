@@ -75,16 +75,16 @@ TEST(test_an_execute_that_takes_too_long)
     warning[0] = '\0';
     CREW_STATUS(run("S-1", "1", &answer), TL_SUCCEEDED);
     assert_string_equal(warning, "");
-    assert_string_equal(answer.view->remark, "");
+    assert_string_equal(answer.view.remark, "");
     tl_answer_clear(&answer);
     CREW_STATUS(run("L-silent", "1", &answer), TL_SUCCEEDED);
     assert_non_null(strstr(warning, "execute took "));
     assert_string_equal(warned_serial, "L-silent");
-    assert_non_null(strstr(answer.view->remark, "instead of 50 ms"));
+    assert_non_null(strstr(answer.view.remark, "instead of 50 ms"));
     tl_answer_clear(&answer);
     CREW_STATUS(run("L-said", "1", &answer), TL_SUCCEEDED);
     assert_string_equal(warned_serial, "L-said");
-    assert_string_equal(answer.view->remark, "slow today");
+    assert_string_equal(answer.view.remark, "slow today");
     tl_answer_clear(&answer);
 }
 
@@ -95,9 +95,10 @@ TEST(test_a_mismatch_tells_the_epoch)
     CREW_STATUS(run("S-2", "1", &answer), TL_SUCCEEDED);
     tl_answer_clear(&answer);
     CREW_STATUS(run("S-2", "2", &answer), TL_MISMATCH);
-    assert_int_equal(answer.epoch, 1);
-    assert_string_equal(answer.channel_key, "");
-    assert_int_equal(answer.result_size, 0);
+    assert_int_equal(answer.view.epoch, 1);
+    assert_string_equal(answer.view.channel_key, "");
+    assert_int_equal(answer.view.result_size, 0);
+    assert_int_equal(answer.view.payload_size, 0);
     tl_answer_clear(&answer);
 }
 
@@ -106,13 +107,13 @@ TEST(test_the_view_is_of_afterwards)
     tl_answer answer = TL_ANSWER_INIT;
 
     CREW_STATUS(run("S-3", "1", &answer), TL_SUCCEEDED);
-    assert_int_equal(answer.view->status, 'Y');
-    assert_string_equal(tl_state_name(answer.view->state), "succeeded");
+    assert_int_equal(answer.view.status, 'Y');
+    assert_string_equal(tl_state_name(answer.view.state), "succeeded");
     assert_string_equal(tl_error_message(), "");
     tl_answer_clear(&answer);
     CREW_STATUS(run("F-1", "1", &answer), TL_FAILED);
-    assert_int_equal(answer.view->status, 'F');
-    assert_int_equal(answer.view->proof, 'D');
+    assert_int_equal(answer.view.status, 'F');
+    assert_int_equal(answer.view.proof, 'D');
     tl_answer_clear(&answer);
 }
 

@@ -407,8 +407,8 @@ TEST(an_ending_is_settled_when_the_server_is_back)
         status = tl_workflow_settle(workflows, &answer);
     } while (status == TL_UNKNOWN && now_ms() < end_ms);
     assert_status(status, TL_SUCCEEDED);
-    assert_int_equal(answer.result_size, 4);
-    assert_memory_equal(answer.result, "paid", 4);
+    assert_int_equal(answer.view.result_size, 4);
+    assert_memory_equal(answer.view.result, "paid", 4);
     assert_status(tl_workflow_settle(workflows, &answer), TL_WRONG_STATE);
     tl_answer_clear(&answer);
     mysql_close(self.sql);

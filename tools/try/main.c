@@ -401,7 +401,7 @@ static void run_service(void *context)
     hook_begin(1);
     note_sentence(tl_workflow_run(here.workflows, &request, &answer));
     if (the_plan->status == TL_REFUSED)
-        snprintf(the_plan->sentence, sizeof the_plan->sentence, "%s", answer.remark);
+        snprintf(the_plan->sentence, sizeof the_plan->sentence, "%s", answer.view.remark);
     tl_answer_clear(&answer);
     host_close(&here);
 }

@@ -121,8 +121,8 @@ static tl_status run_patiently(service *self, const tl_request *request, tl_answ
 /* Of another batch: the serial number was used up there, whatever became of it. */
 static int is_of_another_batch(const options *with, const tl_answer *answer)
 {
-    return with->batch != NULL && answer->view != NULL && answer->view->status != ' ' &&
-           strcmp(answer->view->batch, with->batch) != 0;
+    return with->batch != NULL && answer->view.epoch != 0 &&
+           strcmp(answer->view.batch, with->batch) != 0;
 }
 
 static void note_answer(const service *self, row *of, tl_status status, const tl_answer *answer)
@@ -133,18 +133,18 @@ static void note_answer(const service *self, row *of, tl_status status, const tl
     of->kind = answer_kind(status, answer->own);
     if (is_of_another_batch(self->with, answer)) {
         snprintf(sentence, sizeof sentence, "serial number %.64s was used in batch \"%.64s\"",
-                 of->columns[COL_SERIAL], answer->view->batch);
+                 of->columns[COL_SERIAL], answer->view.batch);
         row_note(of, ROW_REFUSED, sentence);
     } else if (of->kind == ROW_BAD || of->kind == ROW_ERROR || of->kind == ROW_OPEN) {
         row_note(of, of->kind, tl_error_message());
     } else if (status == TL_PARKED) {
-        row_note(of, of->kind, answer->parked);
+        row_note(of, of->kind, answer->view.parked);
     } else if (status == TL_MISMATCH) {
         row_note(of, of->kind, "this serial was used with another amount or payee");
     } else if (status == TL_CUSTOMER_BUSY) {
         row_note(of, of->kind, "another withdrawal of this customer is in process");
-    } else if (answer->remark[0] != '\0') {
-        row_note(of, of->kind, answer->remark);
+    } else if (answer->view.remark[0] != '\0') {
+        row_note(of, of->kind, answer->view.remark);
     }
 }
 

@@ -137,12 +137,12 @@ func pay(workflows *C.tl_workflows, serial, cust string, amount int64) int {
 			C.free(unsafe.Pointer(one))
 		}
 	}()
-	answer := C.tl_answer{version: C.TL_ANSWER_VERSION, proof: C.TL_PROOF_NONE}
+	answer := C.tl_answer{version: C.TL_ANSWER_VERSION}
 	status := C.tl_workflow_run(workflows, &request, &answer)
 	if status == C.TL_UNKNOWN { // an answer of the server was lost
 		status = C.tl_workflow_settle(workflows, &answer)
 	}
-	code := tell("run", status, &answer.channel_ref[0])
+	code := tell("run", status, &answer.view.channel_ref[0])
 	C.tl_answer_clear(&answer)
 
 	trade := C.tl_trade{version: C.TL_TRADE_VERSION, proof: C.TL_PROOF_NONE}

@@ -78,14 +78,15 @@ final class Withdraw {
     }
 
     /** Prints an answer, and returns its exit code: 0 paid, 1 not paid, 2 neither is known. */
-    private static int tell(String call, int status, Struct answer) throws Throwable {
+    private static int tell(String call, int status, Struct answer, String reference)
+            throws Throwable {
         // Of this thread's last call, so it comes first.
         String message = ((MemorySegment) Native.MESSAGE.invokeExact()).getString(0);
         boolean paid = (int) Native.PAID.invokeExact(status) != 0;
         boolean notPaid = (int) Native.NOT_PAID.invokeExact(status) != 0;
         String name = ((MemorySegment) Native.NAME.invokeExact(status)).getString(0);
         String word = paid ? "paid" : notPaid ? "not paid" : "ask again";
-        System.out.println(call + ": " + name + ", " + word + " " + answer.text("channel_ref") + " "
+        System.out.println(call + ": " + name + ", " + word + " " + answer.text(reference) + " "
                 + message);
         return paid ? 0 : notPaid ? 1 : 2;
     }
@@ -102,15 +103,15 @@ final class Withdraw {
             if (status == UNKNOWN) { // an answer of the server was lost
                 status = (int) Native.SETTLE.invokeExact(workflows, answer.at());
             }
-            int code = tell("run", status, answer);
+            int code = tell("run", status, answer, "view.channel_ref");
             MemorySegment key = request.bytes("key");
             // The retry lane finds out what is open; a mismatch is about the key's other payment.
             if (code == 2 && status != MISMATCH) {
                 status = (int) Native.AWAIT.invokeExact(workflows, key, 60_000L, trade.at());
-                code = tell("await", status, trade);
+                code = tell("await", status, trade, "channel_ref");
             } else if (code == 0) {
                 status = (int) Native.LOOK.invokeExact(workflows, key, trade.at());
-                tell("look", status, trade);
+                tell("look", status, trade, "channel_ref");
             }
             return code;
         }

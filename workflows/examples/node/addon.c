@@ -81,7 +81,7 @@ static void perform_run(struct call *call)
     status = tl_workflow_run(workflows, &request, &answer);
     if (status == TL_UNKNOWN) /* an answer of the server was lost */
         status = tl_workflow_settle(workflows, &answer);
-    say(call, status, answer.channel_ref);
+    say(call, status, answer.view.channel_ref);
     tl_answer_clear(&answer);
 }
 

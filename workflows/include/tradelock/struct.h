@@ -68,8 +68,7 @@ TL_EXPORT tl_status tl_struct_set_bytes(void *made, const char *field, const voi
 /* Sets a callback, or another pointer.  Answers as tl_struct_set_number(). */
 TL_EXPORT tl_status tl_struct_set_pointer(void *made, const char *field, void *pointer);
 
-/* Reads a number.  TL_OK; TL_INVALID; TL_NOT_FOUND: a list has no such element, or the pointer on
- * the way is NULL. */
+/* Reads a number.  TL_OK; TL_INVALID; TL_NOT_FOUND: a list has no such element. */
 TL_EXPORT tl_status tl_struct_number(const char *type, const void *of, const char *field,
                                      int64_t *number);
 /* Reads where a text or bytes are, and their size; of a pointer what it is, with size 0; of a struct

@@ -809,7 +809,7 @@ class answer : public detail::proven<answer>
     }
     std::string result() const
     {
-        return {static_cast<const char *>(get()->result), get()->result_size};
+        return {static_cast<const char *>(get()->view.result), get()->view.result_size};
     }
     /* All else, as long as the answer lives; never NULL. */
     const tl_answer *operator->() const & noexcept

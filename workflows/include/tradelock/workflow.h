@@ -373,48 +373,31 @@ typedef struct tl_answer {
     unsigned version;     /* TL_ANSWER_VERSION */
     tl_status status;     /* what tl_workflow_run() returned */
     int own;              /* this call was the attempt; 0: the trade belongs to another one */
-    uint32_t epoch;       /* of the row; 0: there is none */
-    tl_proof proof;       /* TL_FAILED: why it is certain */
-    int retryable;        /* TL_FAILED: request.reclaim_epoch = epoch may try it anew */
     int64_t next_look_ms; /* TL_IN_DOUBT, TL_QUEUED: about when; TL_OVERLOADED: in about
                              how long to try again; 0: not known */
-    char channel_key[TL_CHANNEL_KEY_MAX + 1];
-    char channel_ref[TL_REF_MAX + 1];
-    char remark[TL_REMARK_MAX + 1];
-    char parked[64];    /* TL_PARKED: why */
-    const void *result; /* TL_SUCCEEDED, TL_ALREADY_DONE: as the workflow replied */
-    size_t result_size;
-    const tl_view *view; /* the row as it was last seen; NULL when it never was */
-    struct tl_run *run;  /* the library's */
+    /* The row as it was last seen, with what this call learned; epoch 0: there is none.  Of
+     * TL_MISMATCH it does not say what became of the payment with the other contents. */
+    tl_view view;
+    struct tl_run *run; /* the library's */
 } tl_answer;
 
 #define TL_ANSWER_VERSION 1u
-#ifdef __cplusplus
-inline tl_answer tl_answer_initial()
-{
-    tl_answer answer = tl_initial<tl_answer>(TL_ANSWER_VERSION);
-    answer.proof = TL_PROOF_NONE;
-    return answer;
-}
-#define TL_ANSWER_INIT tl_answer_initial()
-#else
-#define TL_ANSWER_INIT {.version = TL_ANSWER_VERSION, .proof = TL_PROOF_NONE}
-#endif
+#define TL_ANSWER_INIT TL_INITIAL(tl_answer, TL_ANSWER_VERSION)
 
 /*
  * One payment, from the ask to its answer.  Clear the answer afterwards, whatever the status.
  *
  *     TL_SUCCEEDED      It is paid now, and booked.
- *     TL_ALREADY_DONE   It had been paid before; the answer has the stored result.
- *     TL_FAILED         It is proven that it was not paid, now or earlier (answer.own tells);
- *                       answer.proof says why.  answer.retryable: it may be tried anew.
+ *     TL_ALREADY_DONE   It had been paid before; the view has the stored result.
+ *     TL_FAILED         It is proven that it was not paid, now or earlier (answer.own tells); the
+ *                       view's proof says why.  If it is retryable, reclaim_epoch tries it anew.
  *     TL_IN_DOUBT       Money may have moved.  The retry lane finds out.
  *     TL_QUEUED         Nothing was sent yet.  The retry lane sends.
- *     TL_PARKED         It waits for a person; answer.parked says why.
+ *     TL_PARKED         It waits for a person; view.parked says why.
  *     TL_BUSY           Another attempt of this trade is in process.
  *     TL_CUSTOMER_BUSY  Another trade of this customer is in process.
  *     TL_MISMATCH       This key was used for a payment with other contents.
- *     TL_REFUSED        prepare or a statement refused; answer.remark says why.  There is no row.
+ *     TL_REFUSED        prepare or a statement refused; view.remark says why.  There is no row.
  *     TL_IN_CONFLICT    The channel knows of money that the row denies.  Operators decide.
  *     TL_ASK_CHANNEL    The server was restored or replaced.  Nothing is paid before operators have
  *                       accepted it.

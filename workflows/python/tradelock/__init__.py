@@ -141,12 +141,11 @@ def _record(pointer, make=Record):
             value = bytes(ffi.buffer(value))
         elif kind.kind == "array" or (kind.kind == "pointer" and kind.item.cname == "char"):
             value = _text(value)
-        elif kind.kind == "pointer" and kind.item.cname == "struct tl_view":
-            value = None if value == ffi.NULL else _record(value)
         elif kind.kind == "pointer":
             continue
         elif isinstance(value, bytes):
-            value = value.decode("ascii", "replace")
+            value = (Proof._value2member_map_.get(ord(value), Proof.NONE) if name == "proof"
+                     else value.decode("ascii", "replace"))
         values[name] = value
     return make(**values)
 
@@ -580,7 +579,7 @@ class Client(_Closing):
         """
         asked = _Request(serial_no=serial_no, cust_no=cust_no, op_code=op_code, payload=payload,
                          **request)
-        c = ffi.new("tl_answer *", {"version": lib.TL_ANSWER_VERSION, "proof": lib.TL_PROOF_NONE})
+        c = ffi.new("tl_answer *", {"version": lib.TL_ANSWER_VERSION})
         with self._in_use():
             try:
                 status, message = _ask(lib.tl_workflow_run, self._workflows, asked._c, c)
