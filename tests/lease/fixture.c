@@ -1,19 +1,11 @@
 #include "fixture.h"
 
+#include "support/client.h"
 #include "support/theme.h"
 
 tl_client *client_new(const fixture *f)
 {
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_client *client = NULL;
-    tl_status status;
-
-    options.config_file = database_option_file(f->db);
-    options.program = "test";
-    status = tl_client_open(&client, &options);
-    if (status != TL_OK)
-        server_panic("no client: %s: %s", tl_status_name(status), tl_error_message());
-    return client;
+    return CLIENT(.config_file = database_option_file(f->db), .program = "test");
 }
 
 void fixture_open(fixture *f, const char *settings)
@@ -89,20 +81,14 @@ void caller_run(MYSQL *caller, const char *sql)
 
 void assert_log_whole(const fixture *f)
 {
-    assert_int_equal(database_number(f->sql,
-                                     "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
-                                     "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
-                                     "FROM resource_log WINDOW w AS "
-                                     "(PARTITION BY resource ORDER BY rev)) x "
-                                     "WHERE step <> 1 OR rise < 0"),
-                     0);
-    assert_int_equal(database_number(f->sql, "SELECT COUNT(*) FROM resource_lock r LEFT JOIN "
-                                             "resource_log l USING (resource, rev) "
-                                             "WHERE l.rev IS NULL OR l.status <> r.status"),
-                     0);
-    assert_int_equal(database_number(f->sql, "SELECT COUNT(*) FROM resource_log "
-                                             "WHERE step = 'by hand'"),
-                     0);
+    database_expect(f->sql, 0,
+                    "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, CAST(fence AS "
+                    "SIGNED) - LAG(fence) OVER w AS rise FROM resource_log WINDOW w AS (PARTITION "
+                    "BY resource ORDER BY rev)) x WHERE step <> 1 OR rise < 0");
+    database_expect(f->sql, 0,
+                    "SELECT COUNT(*) FROM resource_lock r LEFT JOIN resource_log l USING "
+                    "(resource, rev) WHERE l.rev IS NULL OR l.status <> r.status");
+    database_expect(f->sql, 0, "SELECT COUNT(*) FROM resource_log WHERE step = 'by hand'");
 }
 
 long long server_counter(const fixture *f, const char *name)

@@ -6,6 +6,7 @@
  */
 #include "fixture.h"
 
+#include "support/client.h"
 #include "support/crew.h"
 #include "support/tap.h"
 #include "support/theme.h"
@@ -25,15 +26,11 @@ static tl_client *far; /* behind the tap */
 
 FIXTURE(setup)
 {
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-
     fixture_open(&f, SETTINGS);
     line = tap_start(server_socket(server_shared()));
     /* As many connections as are held below. */
     file = database_option_file_at(f.db, tap_socket(line), "pool_size=3\n" SETTINGS);
-    options.config_file = file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&far, &options), TL_OK);
+    far = CLIENT(.config_file = file, .flags = TL_CLIENT_NO_JANITOR);
 }
 
 FIXTURE(teardown)
@@ -43,14 +40,6 @@ FIXTURE(teardown)
     remove(file);
     free(file);
     fixture_close(&f);
-}
-
-static tl_stats stats_of(tl_client *client)
-{
-    tl_stats stats = {.version = TL_STATS_VERSION};
-
-    assert_status(tl_client_stats(client, &stats), TL_OK);
-    return stats;
 }
 
 /* The same call again while nothing happened: the machine was too slow for a deadline. */
@@ -148,13 +137,11 @@ TEST(test_many_threads_share_statements)
     /* A row of history for each grant and each unlock, and no other. */
     assert_int_equal(steps_of("own-%"), 2 * crowd.rounds * crowd.threads);
     assert_int_equal(steps_of("shared-%"), (long long)(2 * grants));
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM (SELECT CAST(fence AS SIGNED) - "
-                                     "LAG(fence) OVER (PARTITION BY resource ORDER BY rev) AS "
-                                     "rise FROM resource_log) x WHERE rise <= 0"),
-                     0);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE status = 'L'"), 0);
+    database_expect(
+        f.sql, 0,
+        "SELECT COUNT(*) FROM (SELECT CAST(fence AS SIGNED) - LAG(fence) OVER (PARTITION BY "
+        "resource ORDER BY rev) AS rise FROM resource_log) x WHERE rise <= 0");
+    database_expect(f.sql, 0, "SELECT COUNT(*) FROM resource_lock WHERE status = 'L'");
     free(crowd.shared);
 }
 
@@ -389,9 +376,7 @@ TEST(test_a_row_that_was_lost)
         assert_steps(2, 2);
         end();
     }
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE "
-                                            "resource = 'gone-n7'"),
-                     0);
+    database_expect(f.sql, 0, "SELECT COUNT(*) FROM resource_lock WHERE resource = 'gone-n7'");
 }
 
 /* Whoever is refused reads who has it, and asks again only where that one is dead; the first ask is
@@ -411,10 +396,9 @@ TEST(test_dead_and_living_holders)
     stats = in_groups(lock, NULL, 0);
     assert_answers(TL_GRANTED, TL_GRANTED);
     assert_steps(4, 4);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM resource_lock WHERE resource LIKE "
-                                     "'dead-%%' AND step = 'take over'"),
-                     ALL);
+    database_expect(
+        f.sql, ALL,
+        "SELECT COUNT(*) FROM resource_lock WHERE resource LIKE 'dead-%%' AND step = 'take over'");
     /* Of each the read and the second ask, and one first ask, which most share. */
     assert_in_range(stats.statements, 2 * ALL, 3 * ALL + 2 * stats.repeats);
     for (int i = 0; i < ALL; i++)

@@ -218,11 +218,10 @@ static void compare(const struct before *b, int unlocks, const char *held, int m
     assert_twins(row_of);
     assert_twins(log_of);
     if (in_group == 1)
-        assert_int_equal(
-            database_number(f.sql, "SELECT fence FROM resource_lock WHERE resource = 'group'"),
-            fence);
+        database_expect(f.sql, (long long)fence,
+                        "SELECT fence FROM resource_lock WHERE resource = 'group'");
     if (in_group == -1)
-        assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log"), 0);
+        database_expect(f.sql, 0, "SELECT COUNT(*) FROM resource_log");
 }
 
 #define FOR_EACH(b)                                                                                \
@@ -266,15 +265,13 @@ TEST(test_several_of_one_name)
         assert_int_equal(taken[i].changed, changed[i]);
     assert_int_equal(taken[2].fence, 7001);
     assert_int_equal(taken[3].fence, 7002);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE "
-                                            "(resource = 'absent' AND HEX(token) = "
-                                            "RPAD('30', 32, '0')) OR (resource = 'alone' "
-                                            "AND HEX(token) = RPAD('33', 32, '0') AND "
-                                            "fence = 7002 AND rev = 9002)"),
-                     2);
-    assert_int_equal(database_number(f.sql, "SELECT GROUP_CONCAT(fence ORDER BY rev SEPARATOR '') "
-                                            "FROM resource_log WHERE resource = 'alone'"),
-                     700070017002);
+    database_expect(f.sql, 2,
+                    "SELECT COUNT(*) FROM resource_lock WHERE (resource = 'absent' AND HEX(token) "
+                    "= RPAD('30', 32, '0')) OR (resource = 'alone' AND HEX(token) = RPAD('33', 32, "
+                    "'0') AND fence = 7002 AND rev = 9002)");
+    database_expect(f.sql, 700070017002,
+                    "SELECT GROUP_CONCAT(fence ORDER BY rev SEPARATOR '') FROM resource_log WHERE "
+                    "resource = 'alone'");
 }
 
 TESTS_OF(group_rows, setup, teardown)

@@ -1,5 +1,6 @@
 /* The guard in transactions that the server undid, and in any isolation. */
 #include "fixture.h"
+#include "support/client.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
@@ -47,10 +48,7 @@ TEST(test_a_transaction_that_is_gone)
 
 static uint64_t beats_of(const tl_client *client)
 {
-    tl_stats stats = {.version = TL_STATS_VERSION};
-
-    assert_status(tl_client_stats(client, &stats), TL_OK);
-    return stats.beats;
+    return stats_of(client).beats;
 }
 
 /* Whatever the isolation, an open guarded transaction stops neither heartbeats nor the locks of

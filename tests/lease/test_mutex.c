@@ -1,5 +1,6 @@
 /* One mutex: who gets it, for how long, and what each call answers. */
 #include "fixture.h"
+#include "support/client.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
@@ -70,7 +71,7 @@ TEST(test_ten_locks_and_nine_unlocks)
     for (int i = 0; i < 9; i++)
         assert_status(tl_mutex_unlock(mutex), TL_OK);
     /* Counted in the process: nothing was written for it. */
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log"), steps);
+    database_expect(f.sql, steps, "SELECT COUNT(*) FROM resource_log");
     assert_status(try_once(f.other, "key1"), TL_BUSY);
     assert_status(tl_mutex_unlock(mutex), TL_OK);
     assert_status(try_once(f.other, "key1"), TL_GRANTED);
@@ -195,7 +196,7 @@ TEST(test_a_refusal_writes_nothing_and_says_who)
     assert_int_equal(view->fence, tl_mutex_fence(mutex, "nightly"));
     assert_non_null(strstr(view->holder, "test "));
     assert_status(tl_mutex_lock(refused, 300), TL_TIMEOUT);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log"), steps);
+    database_expect(f.sql, steps, "SELECT COUNT(*) FROM resource_log");
     assert_status(tl_mutex_unlock(refused), TL_NOT_HELD);
     tl_mutex_free(refused);
     tl_mutex_free(mutex);
@@ -242,23 +243,20 @@ static void ask_beside_a_locked_session(const char *const *resources, size_t cou
 TEST(test_renewed_by_the_session_until_max_hold)
 {
     tl_mutex_options options = lease_options(0);
-    tl_client_options settings = TL_CLIENT_OPTIONS_INIT;
     char *file = database_option_file_at(f.db, server_socket(server_shared()),
                                          "beat_ms=100\nsession_ms=4s\n");
     tl_client *client = NULL;
     tl_mutex *mutex;
     int64_t begun_ms;
 
-    settings.config_file = file;
-    assert_status(tl_client_open(&client, &settings), TL_OK);
+    client = CLIENT(.config_file = file);
     options.max_hold_ms = 9000;
     begun_ms = crew_now_ms();
     mutex = locked(client, "long-job", &options);
     crew_sleep_ms(4600); /* longer than a session time-out */
     assert_true(tl_mutex_remaining_ms(mutex) > 0);
     assert_status(try_once(f.other, "long-job"), TL_BUSY);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource='long-job'"), 1);
+    database_expect(f.sql, 1, "SELECT COUNT(*) FROM resource_log WHERE resource='long-job'");
     while (tl_mutex_remaining_ms(mutex) > 0)
         crew_sleep_ms(10);
     assert_true(crew_now_ms() - begun_ms >= 9000);
@@ -322,9 +320,9 @@ TEST(test_force_unlock_raises_the_fence)
     next = locked(f.other, "stuck/1", &options);
     assert_true(tl_mutex_fence(next, NULL) > fence + 1);
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE step="
-                                            "'force unlock' AND actor='ann' AND remark='hangs'"),
-                     1);
+    database_expect(f.sql, 1,
+                    "SELECT COUNT(*) FROM resource_log WHERE step='force unlock' AND actor='ann' "
+                    "AND remark='hangs'");
     tl_mutex_free(mutex);
     tl_mutex_free(next);
 }

@@ -37,7 +37,7 @@ TEST(test_all_or_none)
     assert_status(tl_mutex_lock(other, 0), TL_BUSY);
     assert_string_equal(tl_mutex_view(other)->resource, "m5");
     /* Not even the free one among them was touched. */
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_log"), rows);
+    database_expect(f.sql, rows, "SELECT COUNT(*) FROM resource_log");
     assert_status(try_once(f.other, "a1"), TL_GRANTED);
     assert_status(try_once(f.other, "z9"), TL_BUSY);
     assert_status(tl_mutex_lock(set, 0), TL_GRANTED);
@@ -47,8 +47,7 @@ TEST(test_all_or_none)
     assert_status(tl_mutex_lock(other, 0), TL_GRANTED);
     tl_mutex_free(set);
     tl_mutex_free(other);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE status='L'"),
-                     0);
+    database_expect(f.sql, 0, "SELECT COUNT(*) FROM resource_lock WHERE status='L'");
 }
 
 TEST(test_a_part_that_is_lost)
@@ -97,9 +96,9 @@ TEST(test_bad_sets)
     assert_null(set);
     set = set_new(f.client, all, 64);
     assert_status(tl_mutex_lock(set, 0), TL_GRANTED);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock "
-                                            "WHERE resource LIKE 'many-%%' AND status='L'"),
-                     64);
+    database_expect(
+        f.sql, 64,
+        "SELECT COUNT(*) FROM resource_lock WHERE resource LIKE 'many-%%' AND status='L'");
     assert_status(tl_mutex_unlock(set), TL_OK);
     tl_mutex_free(set);
 }
@@ -155,8 +154,8 @@ TEST(test_transfers_in_opposite_directions)
         pthread_join(threads[i], NULL);
     assert_int_equal(failures, 0);
     /* As many went one way as the other. */
-    assert_int_equal(database_number(f.sql, "SELECT cents FROM book WHERE id = 1"), OPENING);
-    assert_int_equal(database_number(f.sql, "SELECT cents FROM book WHERE id = 2"), OPENING);
+    database_expect(f.sql, OPENING, "SELECT cents FROM book WHERE id = 1");
+    database_expect(f.sql, OPENING, "SELECT cents FROM book WHERE id = 2");
     print_message("%d threads, %d transfers, half of them the other way: %lld deadlocks\n", THREADS,
                   THREADS * TRANSFERS, server_counter(&f, "Innodb_deadlocks") - deadlocks);
     assert_int_equal(server_counter(&f, "Innodb_deadlocks"), deadlocks);

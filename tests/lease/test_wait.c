@@ -2,6 +2,7 @@
  * the same process. */
 #include "fixture.h"
 
+#include "support/client.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
@@ -25,10 +26,7 @@ struct waiting {
 
 static uint64_t asks(void)
 {
-    tl_stats stats = {.version = TL_STATS_VERSION};
-
-    assert_status(tl_client_stats(f.client, &stats), TL_OK);
-    return stats.asks;
+    return stats_of(f.client).asks;
 }
 
 /* It has asked, and sleeps in its place in the queue: it was not merely started. */
@@ -62,10 +60,7 @@ static void *wait_in_line(void *argument)
 
 static uint64_t statements(void)
 {
-    tl_stats stats = {.version = TL_STATS_VERSION};
-
-    assert_status(tl_client_stats(f.client, &stats), TL_OK);
-    return stats.statements;
+    return stats_of(f.client).statements;
 }
 
 /* All of it is over before anybody looks again: only then it shows that nobody needed to. A machine
