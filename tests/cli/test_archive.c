@@ -155,15 +155,12 @@ static void list_rows(const char *file)
  * empty field at the end of a lock row is left away as CONCAT_WS does. */
 static void list_archive(void)
 {
-    do_shell("cd \"$ARCHIVE\" && { for set in ????????; do [ -f $set/manifest ] || continue; "
-             "zcat $set/trade_lock.csv.gz | sed 1d | tr -d '\"' | cut -d, -f1-3,12,35 | "
-             "sed 's/^/lock,/; s/,$//'; "
-             "zcat $set/trade_lock_past.csv.gz | sed 1d | tr -d '\"' | cut -d, -f1-4 | sed "
-             "'s/^/past,/'; "
-             "zcat $set/trade_evidence.csv.gz | sed 1d | tr -d '\"' | cut -d, -f1-3 | "
-             "sed 's/^/evidence,/'; "
-             "zcat $set/trade_resolution.csv.gz | sed 1d | tr -d '\"' | cut -d, -f1-4,6 | "
-             "sed 's/^/resolution,/'; done; } | LC_ALL=C sort > \"$DIR/archived\"");
+    do_shell("cd \"$ARCHIVE\" && rows() { for set in ????????; do "
+             "[ ! -f $set/manifest ] || echo $set/$2.csv.gz; done | xargs -r gzip -dc | "
+             "sed '/^cust_no,/d; /^evidence_id,/d; s/\"//g; s/^/'$1',/' | cut -d, -f1-$3; }; "
+             "{ rows lock trade_lock 4,13,36; rows past trade_lock_past 5; "
+             "rows evidence trade_evidence 4; rows resolution trade_resolution 5,7; } | "
+             "sed 's/,$//' | LC_ALL=C sort > \"$DIR/archived\"");
 }
 
 /* Each row that was listed in "before" is in the database or in a complete set, and no set has a
