@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Sourced: a bare Debian 12 in the folder $root, a copy of one that is made once for all tests and
 # kept, and the folder $packages.  Needs root and network, as fresh_debian.
+# shellcheck disable=SC2034 # for those who source this
 set -euo pipefail
 
 packages=$TL_BUILD_DIR/packages
-"$TL_SOURCE_DIR/tools/packaging/build" --dir "$packages"
 root=$TL_BUILD_DIR/bare-debian.test
 trap 'rm -rf "$root"' EXIT
 rm -rf "$root"
