@@ -45,14 +45,16 @@ void page_put(struct page *page, const char *markup)
 /* How many bytes the character at text has, and which it is; 0: none that UTF-8 knows. */
 static size_t decode(const char *text, size_t size, uint32_t *c)
 {
-    const unsigned char *bytes = (const unsigned char *)text;
-    const size_t length = tl_utf8_size(text);
+    char bytes[5] = ""; /* the text may end without a NUL */
+    size_t length;
 
-    if (length == 0 || length > size)
+    memcpy(bytes, text, size < 4 ? size : 4);
+    length = tl_utf8_size(bytes);
+    if (length == 0 || length > 4)
         return 0;
-    *c = length == 1 ? bytes[0] : bytes[0] & (0xffu >> (length + 1));
+    *c = length == 1 ? (unsigned char)bytes[0] : (unsigned char)bytes[0] & (0xffu >> (length + 1));
     for (size_t i = 1; i < length; i++)
-        *c = *c << 6 | (bytes[i] & 0x3f);
+        *c = *c << 6 | ((unsigned char)bytes[i] & 0x3f);
     return length;
 }
 
