@@ -63,12 +63,6 @@ tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read, cons
     return read_status(at.connection, read(at.connection, key, rows), doing);
 }
 
-tl_status read_check_words(const char *actor, const char *reason)
-{
-    TRY(text_check_utf8("the operator's name", actor));
-    return text_check_utf8("the reason", reason);
-}
-
 tl_status read_check_person(const char *actor, const char *reason)
 {
     if (actor == NULL || actor[0] == '\0' || strlen(actor) > 63)
@@ -76,5 +70,6 @@ tl_status read_check_person(const char *actor, const char *reason)
     if (reason == NULL || reason[0] == '\0' || strlen(reason) > TL_REMARK_MAX)
         return error_set(TL_INVALID, "an operator's decision needs a reason of at most %d bytes",
                          TL_REMARK_MAX);
-    return read_check_words(actor, reason);
+    TRY(text_check_utf8("the operator's name", actor));
+    return text_check_utf8("the reason", reason);
 }

@@ -53,10 +53,8 @@ typedef db_answer (*read_fn)(db *connection, const tl_key *key, db_result *rows)
 tl_status read_of_trade(tl_client *client, const tl_key *key, read_fn read, const char *doing,
                         db_result *rows);
 
-/* TL_OK: both are UTF-8; else TL_INVALID. */
-tl_status read_check_words(const char *actor, const char *reason);
-
-/* TL_OK: there are a name and a reason, as an operator's decision needs; else TL_INVALID. */
+/* TL_OK: there are a name and a reason, as an operator's decision needs, in UTF-8; else
+ * TL_INVALID. */
 tl_status read_check_person(const char *actor, const char *reason);
 
 #endif
