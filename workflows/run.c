@@ -19,8 +19,8 @@
 
 /* ---------------------------------------------------------------- the answer -- */
 
-/* Another caller asked for this key with other contents; what became of that is not shown here. */
-static void hide_outcome(tl_view *view)
+/* Another caller asked for this key with other contents: what its channel said is not shown here. */
+static void hide_contents(tl_view *view)
 {
     view->channel_key[0] = view->channel_ref[0] = view->remark[0] = view->parked[0] = '\0';
     view->proof = TL_PROOF_NONE;
@@ -71,7 +71,7 @@ tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status)
     if (strcmp(view->channel, run->workflow->channel) != 0)
         view->retryable = 0; /* it stays with its channel */
     if (status == TL_MISMATCH)
-        hide_outcome(view);
+        hide_contents(view);
     if (run->paid)
         show_reply(view, &run->attempt.reply, status);
     if (status == TL_SUCCEEDED)

@@ -9,7 +9,7 @@
  *     tl_struct_set_bytes(request, "key.serial_no", "W1", 2);
  *     tl_struct_set_number(request, "amount_minor", 100);
  *     tl_workflow_run(workflows, request, answer);
- *     tl_struct_bytes("tl_answer", answer, "channel_ref", &text, &size);
+ *     tl_struct_bytes("tl_answer", answer, "view.channel_ref", &text, &size);
  *     tl_struct_free(request);
  *
  *     made, and set     tl_client_options, tl_workflow, tl_channel, tl_policy, tl_statement,
@@ -21,8 +21,8 @@
  *
  * A dot leads into another struct: "key.cust_no" of a tl_request, "view.remark" of a tl_answer.
  * Elements of a list have numbers: "statements.0.sql" of a tl_workflow, "policy.schedule_ms.0".  The
- * first name of the number that comes next makes that element.  Versions, sizes and counts are set
- * with what they belong to.
+ * first name of the number that comes next makes that element, also if the setting is then refused.
+ * Versions, sizes and counts are set with what they belong to.
  *
  *     number    integers, enums and flags; a letter is its number in ASCII
  *     bytes     texts, whose size does not count the NUL at their end; payloads, results and

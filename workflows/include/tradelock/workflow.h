@@ -376,7 +376,7 @@ typedef struct tl_answer {
     int64_t next_look_ms; /* TL_IN_DOUBT, TL_QUEUED: about when; TL_OVERLOADED: in about
                              how long to try again; 0: not known */
     /* The row as it was last seen, with what this call learned; epoch 0: there is none.  Of
-     * TL_MISMATCH it does not say what became of the payment with the other contents. */
+     * TL_MISMATCH it has no reference, remark, proof, payload or result of the other payment. */
     tl_view view;
     struct tl_run *run; /* the library's */
 } tl_answer;
